@@ -1,0 +1,264 @@
+//! Decisions about instances, each with its reason.
+
+use std::borrow::Cow;
+
+use crate::choice::Policy;
+use crate::evidence::Verdict;
+use crate::status::{Ending, Kept, Status};
+
+/// A decision and why it fell that way. The reason is what logs, `abide explain` and the tests read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided<T> {
+    /// What to do.
+    pub decision: T,
+    /// Why, in words.
+    pub reason: Cow<'static, str>,
+}
+
+impl<T> Decided<T> {
+    /// `decision`, for `reason`.
+    pub fn new(decision: T, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { decision, reason: reason.into() }
+    }
+}
+
+/// How the supervisor of an instance came to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// The last session ended by itself.
+    LastSessionEnded,
+    /// The operator ended it.
+    Operator,
+    /// Somebody else told it to stop: a shutdown, an engine, a service manager.
+    Signalled,
+    /// It failed.
+    Fatal,
+}
+
+/// What the operator chose when asked at the end of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitChoice {
+    /// Go back to the agent.
+    Return,
+    /// Keep everything for later.
+    Keep,
+    /// Discard it, having seen what goes.
+    Discard,
+}
+
+/// An answer to the exit question. It counts once, for the generation it was given for: an old answer must not be
+/// applied to a later exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExitAnswer {
+    /// What was chosen.
+    pub choice: ExitChoice,
+    /// The generation of the instance that was being asked about.
+    pub generation: u64,
+}
+
+/// What is known when an instance ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaving {
+    /// The policy of the launch if it had one, else of the workspace, else the default.
+    pub policy: Policy,
+    /// How it came to stop.
+    pub stopped: Stopped,
+    /// What the mounts hold.
+    pub verdict: Verdict,
+    /// The instance's generation now.
+    pub generation: u64,
+    /// What the operator answered, if anyone was asked.
+    pub answer: Option<ExitAnswer>,
+    /// Whether somebody is there to be asked.
+    pub can_ask: bool,
+}
+
+/// What to do with an instance that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// Remove it.
+    Finish(Ending),
+    /// Keep it.
+    Keep(Kept),
+    /// Show what is at risk and ask.
+    Ask,
+    /// Reconnect to it.
+    Return,
+}
+
+/// Decides about an instance whose sessions have all ended.
+pub fn leave(facts: &Leaving) -> Decided<Leave> {
+    match facts.stopped {
+        Stopped::Signalled => {
+            return Decided::new(
+                Leave::Keep(Kept::Stopped),
+                "it was stopped from outside, which is not finishing",
+            );
+        }
+        Stopped::Fatal => return Decided::new(Leave::Keep(Kept::Crashed), "its supervisor failed"),
+        Stopped::LastSessionEnded | Stopped::Operator => {}
+    }
+    let answer = facts.answer.filter(|a| a.generation == facts.generation);
+    match answer.map(|a| a.choice) {
+        Some(ExitChoice::Return) => {
+            return Decided::new(Leave::Return, "the operator goes back to the agent");
+        }
+        Some(ExitChoice::Keep) => {
+            return Decided::new(Leave::Keep(Kept::Kept), "the operator chose to keep it");
+        }
+        Some(ExitChoice::Discard) => {
+            return Decided::new(
+                Leave::Finish(Ending::Discard),
+                "the operator saw what goes and chose to discard it",
+            );
+        }
+        None => {}
+    }
+    match (facts.policy, at_risk(facts.verdict)) {
+        (Policy::Keep, _) => Decided::new(Leave::Keep(Kept::Kept), "the policy is keep"),
+        (Policy::Clean, _) => Decided::new(Leave::Finish(Ending::Policy), "the policy is clean"),
+        (Policy::Ask, None) => Decided::new(Leave::Finish(Ending::Clean), "nothing is at risk"),
+        (Policy::Ask, Some(_)) if facts.can_ask => Decided::new(Leave::Ask, "work is at risk"),
+        (Policy::Ask, Some(kept)) => {
+            Decided::new(Leave::Keep(kept), "work is at risk and nobody is there to ask")
+        }
+    }
+}
+
+fn at_risk(verdict: Verdict) -> Option<Kept> {
+    match verdict {
+        Verdict::Clean => None,
+        Verdict::Dirty => Some(Kept::Dirty),
+        Verdict::Unpushed => Some(Kept::Unpushed),
+        Verdict::Unknown => Some(Kept::Unknown),
+    }
+}
+
+/// What a sweep may do with an instance it comes across.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweep {
+    /// Leave it alone.
+    Leave,
+    /// Finish the removal that was decided.
+    Finish,
+    /// Its starter is dead: apply `Event::StarterDied`.
+    StarterDied {
+        /// Whether a mount holds work, or could not be examined.
+        at_risk: bool,
+    },
+}
+
+/// Decides what a sweep may do. `starter_alive` is `None` when that could not be found out.
+pub fn sweep(status: &Status, starter_alive: Option<bool>, verdict: Verdict) -> Decided<Sweep> {
+    match status {
+        Status::Ending(_) => Decided::new(Sweep::Finish, "the decision to remove it is stamped"),
+        Status::Starting { .. } => match starter_alive {
+            Some(false) => Decided::new(
+                Sweep::StarterDied { at_risk: verdict != Verdict::Clean },
+                "whoever was starting it is dead",
+            ),
+            Some(true) => Decided::new(Sweep::Leave, "it is being started"),
+            None => Decided::new(Sweep::Leave, "whether its starter lives could not be found out"),
+        },
+        Status::Active => Decided::new(Sweep::Leave, "it is active"),
+        Status::Restorable(_) => Decided::new(Sweep::Leave, "it is kept for a resume"),
+        Status::Damaged(_) => Decided::new(Sweep::Leave, "it can not be read, so it may hold work"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERDICTS: [Verdict; 4] = [Verdict::Clean, Verdict::Dirty, Verdict::Unpushed, Verdict::Unknown];
+    const POLICIES: [Policy; 3] = [Policy::Ask, Policy::Keep, Policy::Clean];
+
+    fn leaving(policy: Policy, stopped: Stopped, verdict: Verdict, can_ask: bool) -> Leaving {
+        Leaving { policy, stopped, verdict, generation: 3, answer: None, can_ask }
+    }
+
+    #[test]
+    fn being_stopped_from_outside_is_never_finishing() {
+        for policy in POLICIES {
+            for verdict in VERDICTS {
+                for (stopped, kept) in [(Stopped::Signalled, Kept::Stopped), (Stopped::Fatal, Kept::Crashed)]
+                {
+                    let decided = leave(&leaving(policy, stopped, verdict, true));
+                    assert_eq!(decided.decision, Leave::Keep(kept), "{policy} {verdict:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_policy_decides_where_nobody_did() {
+        use Verdict::{Clean, Dirty, Unknown, Unpushed};
+        let ended = Stopped::LastSessionEnded;
+        for (policy, verdict, can_ask, expected) in [
+            (Policy::Keep, Clean, true, Leave::Keep(Kept::Kept)),
+            (Policy::Keep, Dirty, false, Leave::Keep(Kept::Kept)),
+            (Policy::Clean, Dirty, true, Leave::Finish(Ending::Policy)),
+            (Policy::Ask, Clean, true, Leave::Finish(Ending::Clean)),
+            (Policy::Ask, Clean, false, Leave::Finish(Ending::Clean)),
+            (Policy::Ask, Dirty, true, Leave::Ask),
+            (Policy::Ask, Unpushed, true, Leave::Ask),
+            (Policy::Ask, Unknown, true, Leave::Ask),
+            (Policy::Ask, Dirty, false, Leave::Keep(Kept::Dirty)),
+            (Policy::Ask, Unpushed, false, Leave::Keep(Kept::Unpushed)),
+            (Policy::Ask, Unknown, false, Leave::Keep(Kept::Unknown)),
+        ] {
+            assert_eq!(
+                leave(&leaving(policy, ended, verdict, can_ask)).decision,
+                expected,
+                "{policy} {verdict:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_only_for_the_exit_it_was_given_for() {
+        let mut facts = leaving(Policy::Ask, Stopped::LastSessionEnded, Verdict::Dirty, false);
+        facts.answer = Some(ExitAnswer { choice: ExitChoice::Discard, generation: 2 });
+        assert_eq!(leave(&facts).decision, Leave::Keep(Kept::Dirty), "an old answer discarded new work");
+        facts.answer = Some(ExitAnswer { choice: ExitChoice::Discard, generation: 3 });
+        assert_eq!(leave(&facts).decision, Leave::Finish(Ending::Discard));
+        facts.answer = Some(ExitAnswer { choice: ExitChoice::Return, generation: 3 });
+        assert_eq!(leave(&facts).decision, Leave::Return);
+    }
+
+    #[test]
+    fn without_an_answer_or_a_policy_nothing_at_risk_is_ever_removed() {
+        for stopped in [Stopped::LastSessionEnded, Stopped::Operator, Stopped::Signalled, Stopped::Fatal] {
+            for verdict in [Verdict::Dirty, Verdict::Unpushed, Verdict::Unknown] {
+                for can_ask in [true, false] {
+                    for policy in [Policy::Ask, Policy::Keep] {
+                        let decided = leave(&leaving(policy, stopped, verdict, can_ask));
+                        assert!(
+                            !matches!(decided.decision, Leave::Finish(_)),
+                            "{policy} {verdict:?} {stopped:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_sweep_touches_only_what_was_decided_or_never_came_up() {
+        let by = crate::ProcessIdentity { pid: 1, start: 1, boot: String::new() };
+        let starting = Status::Starting { by, resuming: None };
+        for verdict in VERDICTS {
+            let at_risk = verdict != Verdict::Clean;
+            for alive in [None, Some(true), Some(false)] {
+                let of = |status: &Status| sweep(status, alive, verdict).decision;
+                assert_eq!(of(&Status::Active), Sweep::Leave);
+                assert_eq!(of(&Status::Restorable(Kept::Kept)), Sweep::Leave);
+                assert_eq!(of(&Status::Damaged(String::new())), Sweep::Leave);
+                assert_eq!(of(&Status::Ending(Ending::Clean)), Sweep::Finish);
+                let expected =
+                    if alive == Some(false) { Sweep::StarterDied { at_risk } } else { Sweep::Leave };
+                assert_eq!(of(&starting), expected);
+            }
+        }
+    }
+}

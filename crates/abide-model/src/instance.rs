@@ -1,0 +1,318 @@
+//! The manifest of an instance: everything that is known about it, in one document.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::Policy;
+use crate::id::{InstanceId, ProcessIdentity, SessionId};
+use crate::recipe::Recipe;
+use crate::session::Session;
+use crate::status::{Event, Refusal, Standing, Status, next};
+use crate::time::Timestamp;
+
+/// Fields that this version does not know. They are kept, so that an older abide does not strip a newer one's.
+pub type Extra = serde_json::Map<String, serde_json::Value>;
+
+/// The version of the manifest that this abide writes.
+pub const MANIFEST_VERSION: u32 = 1;
+
+/// How many changes of status are remembered.
+const HISTORY: usize = 64;
+
+/// What the operator launched from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    /// The workspace's name; `None` for a plain directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The directory.
+    pub dir: PathBuf,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Scope {
+    /// A plain directory.
+    pub fn directory(dir: PathBuf) -> Self {
+        Self { workspace: None, dir, extra: Extra::default() }
+    }
+
+    /// What the scope is called in names and lists: the workspace, or the last part of the directory.
+    pub fn short_name(&self) -> String {
+        match (&self.workspace, self.dir.file_name()) {
+            (Some(name), _) => name.clone(),
+            (None, Some(last)) => last.to_string_lossy().into_owned(),
+            (None, None) => Path::new("/").display().to_string(),
+        }
+    }
+}
+
+/// One change of status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// When.
+    pub at: Timestamp,
+    /// To which state, e.g. `restorable (kept)`.
+    pub to: String,
+    /// Why.
+    pub because: String,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// One environment with durable state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// The version of this document.
+    pub version: u32,
+    /// Who it is.
+    pub id: InstanceId,
+    /// What the operator calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it was launched from.
+    pub scope: Scope,
+    /// The role it was launched with.
+    pub role: String,
+    /// Where it is in its life.
+    pub status: Standing,
+    /// The policy of this launch, where it differs from the scope's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// How often it was started. What was said about an earlier run does not count for a later one.
+    #[serde(default)]
+    pub generation: u64,
+    /// When it was made.
+    pub created: Timestamp,
+    /// How to start it again.
+    pub recipe: Recipe,
+    /// Its sessions, in the order of their tabs.
+    #[serde(default)]
+    pub sessions: Vec<Session>,
+    /// The number of the last session it had: session ids are never used twice.
+    #[serde(default)]
+    pub last_session: u32,
+    /// How it came to be what it is, oldest first.
+    #[serde(default)]
+    pub history: Vec<Change>,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl Instance {
+    /// An instance that `by` begins to set up at `now`.
+    pub fn starting(
+        id: InstanceId,
+        scope: Scope,
+        role: String,
+        recipe: Recipe,
+        by: ProcessIdentity,
+        now: Timestamp,
+    ) -> Self {
+        let status = Status::Starting { by, resuming: None };
+        let because = "launched by the operator".to_owned();
+        let history =
+            vec![Change { at: now, to: status.to_string(), because: because.clone(), extra: Extra::new() }];
+        Self {
+            version: MANIFEST_VERSION,
+            id,
+            name: None,
+            scope,
+            role,
+            status: Standing { status, since: now, because, extra: Extra::new() },
+            policy: None,
+            generation: 1,
+            created: now,
+            recipe,
+            sessions: Vec::new(),
+            last_session: 0,
+            history,
+            extra: Extra::new(),
+        }
+    }
+
+    /// Lets `event` happen to the instance, for the reason `because`. Returns whether anything changed; a refused event
+    /// changes nothing.
+    pub fn apply(&mut self, event: &Event, because: &str, now: Timestamp) -> Result<bool, Refusal> {
+        let after = next(&self.status.status, event)?;
+        if after == self.status.status {
+            return Ok(false);
+        }
+        if matches!(event, Event::Resume { .. }) {
+            self.generation += 1;
+        }
+        let to = after.to_string();
+        self.status =
+            Standing { status: after, since: now, because: because.to_owned(), extra: Extra::new() };
+        self.history.push(Change { at: now, to, because: because.to_owned(), extra: Extra::new() });
+        let surplus = self.history.len().saturating_sub(HISTORY);
+        self.history.drain(..surplus);
+        Ok(true)
+    }
+
+    /// An id for the next session, never given before.
+    pub fn new_session_id(&mut self) -> SessionId {
+        let seen = self.sessions.iter().map(|s| s.id.0).max().unwrap_or(0);
+        self.last_session = self.last_session.max(seen) + 1;
+        SessionId(self.last_session)
+    }
+
+    /// The session called `word`: by its id, or by its name if only one has it.
+    pub fn session(&self, word: &str) -> Option<&Session> {
+        if let Ok(id) = word.parse::<SessionId>()
+            && let Some(found) = self.sessions.iter().find(|s| s.id == id)
+        {
+            return Some(found);
+        }
+        let mut named = self.sessions.iter().filter(|s| s.name == word);
+        named.next().filter(|_| named.next().is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::status::{Ending, Gone};
+
+    fn me() -> ProcessIdentity {
+        ProcessIdentity { pid: 1, start: 2, boot: "b".into() }
+    }
+
+    fn fresh() -> Instance {
+        Instance::starting(
+            "k7p9m2xq".parse().unwrap(),
+            Scope::directory("/work/shop".into()),
+            "default".into(),
+            Recipe::on_host("/work/shop".into()),
+            me(),
+            Timestamp(1000),
+        )
+    }
+
+    /// A manifest with everything in it, as a newer abide might have written it: one unknown field in every object.
+    fn from_the_future() -> Value {
+        let at = "2026-11-15T06:00:00.000Z";
+        let mut manifest = json!({
+            "version": 1, "id": "k7p9m2xq", "name": "shop", "role": "default", "policy": "keep", "generation": 4,
+            "created": at, "last_session": 9,
+            "scope": {"workspace": "shop", "dir": "/work/shop"},
+            "status": {"state": "restorable", "reason": "host-lost", "since": at, "because": "the boot id changed"},
+            "recipe": {
+                "place": "docker", "substrate": "capsule", "cwd": "/work/shop",
+                "image": {"tag": "abide/shop:1", "digest": "sha256:00", "role_commit": "abc", "base": "debian"},
+                "mounts": [{"source": "/work/shop", "target": "/work/shop", "isolation": "worktree", "read_only": false,
+                            "copy": [".env"], "recorded_refs": {"refs/heads/main": "abc"}}],
+                "env": {"TOKEN": "op://dev/api/token", "MODE": "fast"}, "run_flags": ["--init"],
+            },
+            "sessions": [{
+                "id": "s9", "name": "claude", "agent": "claude", "argv": ["claude"], "cwd": "/work/shop", "generation": 2,
+                "label": "review", "created": at, "attached": at, "exit": {"code": 0, "at": at},
+                "conversation": {"id": "u-2", "origin": "minted", "bound": at, "transcript": "/t"},
+                "parked": [{"id": "u-1", "origin": "hook", "bound": at}],
+            }],
+            "history": [{"at": at, "to": "active", "because": "it answered"}],
+        });
+        add_unknown_fields(&mut manifest);
+        manifest
+    }
+
+    fn add_unknown_fields(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                map.values_mut().for_each(add_unknown_fields);
+                // Maps from names to values, and records of a moment, have no fields of ours to add to.
+                if !map.contains_key("refs/heads/main")
+                    && !map.contains_key("TOKEN")
+                    && !map.contains_key("code")
+                {
+                    map.insert("from_the_future".into(), json!({"nested": [1, null]}));
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(add_unknown_fields),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn unknown_fields_survive_a_round_trip_at_every_level() {
+        let manifest = from_the_future();
+        let instance: Instance = serde_json::from_value(manifest.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&instance).unwrap(), manifest);
+    }
+
+    #[test]
+    fn a_change_of_status_says_when_and_why_and_is_remembered() {
+        let mut instance = fresh();
+        assert!(instance.apply(&Event::Launched, "the capsule answers", Timestamp(2000)).unwrap());
+        assert!(!instance.apply(&Event::CapsuleSeen, "probed", Timestamp(3000)).unwrap());
+        assert_eq!(instance.status.since, Timestamp(2000), "seeing it again is not a change");
+        instance.apply(&Event::CapsuleGone(Gone::HostLost), "another boot", Timestamp(4000)).unwrap();
+        instance.apply(&Event::Resume { by: me() }, "abide load", Timestamp(5000)).unwrap();
+        assert_eq!(instance.generation, 2, "a resume begins a new generation");
+        let to: Vec<_> = instance.history.iter().map(|c| c.to.as_str()).collect();
+        assert_eq!(to, ["starting", "active", "restorable (host-lost)", "starting"]);
+    }
+
+    #[test]
+    fn a_refused_event_changes_nothing() {
+        let mut instance = fresh();
+        let before = instance.clone();
+        assert!(instance.apply(&Event::Discarded(Ending::Clean), "prune", Timestamp(9)).is_err());
+        assert_eq!(instance, before);
+    }
+
+    #[test]
+    fn history_is_bounded() {
+        let mut instance = fresh();
+        for i in 0..500 {
+            instance.apply(&Event::Launched, "up", Timestamp(i)).unwrap();
+            instance.apply(&Event::CapsuleGone(Gone::Crashed), "down", Timestamp(i)).unwrap();
+            instance.apply(&Event::Resume { by: me() }, "again", Timestamp(i)).unwrap();
+        }
+        assert_eq!(instance.history.len(), HISTORY);
+        assert_eq!(instance.history.last().unwrap().to, "starting");
+    }
+
+    #[test]
+    fn session_ids_are_never_given_twice() {
+        let mut instance: Instance = serde_json::from_value(from_the_future()).unwrap();
+        instance.sessions.clear();
+        assert_eq!(instance.new_session_id(), SessionId(10));
+        assert_eq!(instance.new_session_id(), SessionId(11));
+    }
+
+    #[test]
+    fn a_session_is_found_by_id_or_by_a_name_that_only_it_has() {
+        let mut instance: Instance = serde_json::from_value(from_the_future()).unwrap();
+        assert_eq!(instance.session("s9").unwrap().id, SessionId(9));
+        assert_eq!(instance.session("claude").unwrap().id, SessionId(9));
+        let mut twin = instance.sessions[0].clone();
+        twin.id = instance.new_session_id();
+        instance.sessions.push(twin);
+        assert!(instance.session("claude").is_none(), "a name that two have names neither");
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_manifests_are_errors_and_never_panics(text in "\\PC*") {
+            let _ = serde_json::from_str::<Instance>(&text);
+        }
+
+        #[test]
+        fn a_field_of_the_wrong_type_is_an_error(key in 0usize..14) {
+            let mut manifest = from_the_future();
+            let map = manifest.as_object_mut().unwrap();
+            let name = map.keys().nth(key).unwrap().clone();
+            map.insert(name.clone(), json!({"wrong": ["type"]}));
+            let parsed = serde_json::from_value::<Instance>(manifest);
+            prop_assert!(parsed.is_err() || name == "from_the_future", "{} was accepted", name);
+        }
+    }
+}

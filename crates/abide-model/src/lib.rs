@@ -1,0 +1,29 @@
+//! What abide believes and how it decides, with no I/O.
+//!
+//! Everything here is data or a pure function of data. A decision is made here and nowhere else, and comes with the
+//! reason that logs, `abide explain` and the tests read; other crates gather the facts or carry the decision out.
+
+pub mod choice;
+pub mod decide;
+pub mod evidence;
+pub mod id;
+pub mod instance;
+pub mod name;
+pub mod recipe;
+pub mod session;
+pub mod status;
+pub mod text;
+pub mod time;
+pub mod vars;
+
+pub use choice::{
+    Choice, Isolation, Permission, Place, Policy, StatusBar, Substrate, UnitMode, UnknownChoice,
+};
+pub use decide::Decided;
+pub use id::{InstanceId, ProcessIdentity, SessionId};
+pub use instance::{Extra, Instance, Scope};
+pub use recipe::{EnvRef, Recipe};
+pub use session::{Conversation, Session};
+pub use status::{Event, Standing, Status};
+pub use text::{Safe, sanitised};
+pub use time::Timestamp;

@@ -1,0 +1,412 @@
+//! The life of an instance as one pure function: [`next`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::choice::choices;
+use crate::id::ProcessIdentity;
+use crate::instance::Extra;
+use crate::time::Timestamp;
+
+choices! {
+    /// Why an instance without a process is kept.
+    Kept, "restorable reason" {
+        Kept = "kept": "the operator, or the policy, chose to keep it",
+        Dirty = "dirty": "a mount holds changes that were never committed",
+        Unpushed = "unpushed": "a mount holds commits that exist nowhere else",
+        Unknown = "unknown": "a mount could not be examined, which counts as work",
+        Crashed = "crashed": "its supervisor died",
+        Stopped = "stopped": "it was stopped from outside",
+        HostLost = "host-lost": "the machine or the container went away under it",
+        SetupFailed = "setup-failed": "its set-up did not finish",
+    }
+}
+
+choices! {
+    /// Why an instance is being removed.
+    Ending, "ending reason" {
+        Clean = "clean": "it ended with nothing at risk",
+        Discard = "discard": "the operator saw what would go and chose to discard it",
+        Policy = "policy": "the policy is to clean up",
+    }
+}
+
+choices! {
+    /// How the supervisor of an instance went away.
+    Gone, "way of going" {
+        Crashed = "crashed": "it died",
+        Stopped = "stopped": "it was told to stop",
+        HostLost = "host-lost": "the machine or container went away under it",
+    }
+}
+
+impl From<Gone> for Kept {
+    fn from(gone: Gone) -> Self {
+        match gone {
+            Gone::Crashed => Self::Crashed,
+            Gone::Stopped => Self::Stopped,
+            Gone::HostLost => Self::HostLost,
+        }
+    }
+}
+
+/// Where an instance is in its life.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// Set-up is under way. `resuming` is what a resumed instance was before, and becomes again if this start fails:
+    /// without it a crash during a resume would look like a failed first set-up, which a sweep may remove.
+    Starting {
+        /// Who does it.
+        by: ProcessIdentity,
+        /// What it was kept as, if this is not its first start.
+        resuming: Option<Kept>,
+    },
+    /// The capsule is believed alive.
+    Active,
+    /// No process; everything needed to come back is here.
+    Restorable(Kept),
+    /// The decision to remove it is stamped; removal is under way or was cut short.
+    Ending(Ending),
+    /// It can not be read. Never stored: it is what a reader makes of a manifest that does not parse.
+    Damaged(String),
+}
+
+impl Status {
+    /// The spelling used in manifests and lists.
+    pub fn state(&self) -> &'static str {
+        match self {
+            Self::Starting { .. } => "starting",
+            Self::Active => "active",
+            Self::Restorable(_) => "restorable",
+            Self::Ending(_) => "ending",
+            Self::Damaged(_) => "damaged",
+        }
+    }
+
+    /// The spelling of the reason that goes with the state, where there is one.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Starting { .. } | Self::Active => None,
+            Self::Restorable(kept) => Some(crate::choice::Choice::as_str(*kept)),
+            Self::Ending(why) => Some(crate::choice::Choice::as_str(*why)),
+            Self::Damaged(why) => Some(why),
+        }
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.reason() {
+            Some(reason) => f.pad(&format!("{} ({reason})", self.state())),
+            None => f.pad(self.state()),
+        }
+    }
+}
+
+/// Something that happened to an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Set-up is done and the capsule answers.
+    Launched,
+    /// Set-up ended in an error.
+    SetupFailed,
+    /// Whoever was setting it up is dead. `at_risk` is true if a mount holds work, or could not be examined.
+    StarterDied {
+        /// Whether anything would be lost with the instance.
+        at_risk: bool,
+    },
+    /// The capsule was probed and answered.
+    CapsuleSeen,
+    /// The capsule is certainly gone, and nobody decided about the instance.
+    CapsuleGone(Gone),
+    /// The last session ended and the decision was to keep it.
+    LeftKeeping(Kept),
+    /// The last session ended and the decision was to remove it.
+    LeftFinishing(Ending),
+    /// Somebody begins to bring it back.
+    Resume {
+        /// Who does it.
+        by: ProcessIdentity,
+    },
+    /// The operator removes it, having seen what goes.
+    Discarded(Ending),
+    /// It was taken back out of the trash.
+    TakenFromTrash,
+}
+
+/// Why an event does not apply. Nothing changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub &'static str);
+
+/// What `status` becomes when `event` happens.
+///
+/// The same status again means that the event changes nothing, which is how repeated clean-up steps stay harmless.
+/// Two rules shape the table: a stamped [`Status::Ending`] is only ever finished or taken back from the trash, and
+/// nothing but an operator's or a policy's decision leads from something restorable to an ending.
+pub fn next(status: &Status, event: &Event) -> Result<Status, Refusal> {
+    use Status::{Active, Damaged, Ending, Restorable, Starting};
+    match (status, event) {
+        (Damaged(_), _) => Err(Refusal("the manifest can not be read; `abide doctor` says what is wrong")),
+
+        (Starting { .. } | Active, Event::Launched) => Ok(Active),
+        (Restorable(_), Event::Launched) => Err(Refusal("it was not being started")),
+
+        (Starting { resuming, .. }, Event::SetupFailed) => {
+            Ok(Restorable(resuming.unwrap_or(Kept::SetupFailed)))
+        }
+        (_, Event::SetupFailed) => Err(Refusal("it was not being started")),
+
+        (Starting { resuming: Some(kept), .. }, Event::StarterDied { .. }) => Ok(Restorable(*kept)),
+        (Starting { .. }, Event::StarterDied { at_risk: true }) => Ok(Restorable(Kept::SetupFailed)),
+        (Starting { .. }, Event::StarterDied { at_risk: false }) => Ok(Ending(self::Ending::Clean)),
+        (_, Event::StarterDied { .. }) => Err(Refusal("it was not being started")),
+
+        // A capsule that answers is alive, whatever was believed of it.
+        (Starting { .. } | Active | Restorable(_), Event::CapsuleSeen) => Ok(Active),
+
+        (Starting { .. } | Active, Event::CapsuleGone(how)) => Ok(Restorable((*how).into())),
+        (Restorable(_), Event::CapsuleGone(_)) => Ok(status.clone()),
+
+        (Active, Event::LeftKeeping(kept)) => Ok(Restorable(*kept)),
+        (Active, Event::LeftFinishing(why)) => Ok(Ending(*why)),
+        (Restorable(_), Event::LeftKeeping(_)) => Ok(status.clone()),
+        (Restorable(_), Event::LeftFinishing(_)) => {
+            Err(Refusal("it is already kept; `abide eject` removes a kept instance"))
+        }
+        (Starting { .. }, Event::LeftKeeping(_) | Event::LeftFinishing(_)) => {
+            Err(Refusal("it is still being started"))
+        }
+
+        (Restorable(kept), Event::Resume { by }) => Ok(Starting { by: by.clone(), resuming: Some(*kept) }),
+        (Active, Event::Resume { .. }) => Err(Refusal("it is running; `abide hardline` attaches to it")),
+        (Starting { .. }, Event::Resume { .. }) => Err(Refusal("it is already being started")),
+
+        (Active | Restorable(_), Event::Discarded(why)) => Ok(Ending(*why)),
+        (Starting { .. }, Event::Discarded(_)) => {
+            Err(Refusal("it is still being started; try again when it is up"))
+        }
+
+        (Restorable(_), Event::TakenFromTrash) => Ok(status.clone()),
+        (Starting { .. } | Active, Event::TakenFromTrash) => Err(Refusal("it is not in the trash")),
+
+        (Ending(_), Event::TakenFromTrash) => Ok(Restorable(Kept::Kept)),
+        (Ending(_), Event::CapsuleGone(_) | Event::Discarded(_) | Event::LeftFinishing(_)) => {
+            Ok(status.clone())
+        }
+        (Ending(_), Event::Launched | Event::CapsuleSeen | Event::LeftKeeping(_) | Event::Resume { .. }) => {
+            Err(Refusal("it is being removed; `abide trash restore` brings it back afterwards"))
+        }
+    }
+}
+
+/// A status with the time it was entered and what led to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Record", into = "Record")]
+pub struct Standing {
+    /// Where the instance is in its life.
+    pub status: Status,
+    /// Since when.
+    pub since: Timestamp,
+    /// What led to it, in words.
+    pub because: String,
+    /// Fields of a newer abide.
+    pub extra: Extra,
+}
+
+/// [`Standing`] as it is written.
+#[derive(Clone, Serialize, Deserialize)]
+struct Record {
+    state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<ProcessIdentity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resuming: Option<Kept>,
+    since: Timestamp,
+    #[serde(default)]
+    because: String,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+impl TryFrom<Record> for Standing {
+    type Error = String;
+
+    fn try_from(record: Record) -> Result<Self, String> {
+        let reason = record.reason.as_deref();
+        let missing = |what: &str| format!("status `{}` without {what}", record.state);
+        let status = match record.state.as_str() {
+            "starting" => Status::Starting {
+                by: record.by.clone().ok_or_else(|| missing("who is starting it"))?,
+                resuming: record.resuming,
+            },
+            "active" => Status::Active,
+            "restorable" => Status::Restorable(
+                reason
+                    .ok_or_else(|| missing("a reason"))?
+                    .parse()
+                    .map_err(|e: crate::UnknownChoice| e.to_string())?,
+            ),
+            "ending" => Status::Ending(
+                reason
+                    .ok_or_else(|| missing("a reason"))?
+                    .parse()
+                    .map_err(|e: crate::UnknownChoice| e.to_string())?,
+            ),
+            other => return Err(format!("unknown status `{other}`")),
+        };
+        Ok(Self { status, since: record.since, because: record.because, extra: record.extra })
+    }
+}
+
+impl From<Standing> for Record {
+    fn from(standing: Standing) -> Self {
+        let (by, resuming) = match &standing.status {
+            Status::Starting { by, resuming } => (Some(by.clone()), *resuming),
+            _ => (None, None),
+        };
+        Self {
+            state: standing.status.state().to_owned(),
+            reason: standing.status.reason().map(str::to_owned),
+            by,
+            resuming,
+            since: standing.since,
+            because: standing.because,
+            extra: standing.extra,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::Choice;
+
+    fn who() -> ProcessIdentity {
+        ProcessIdentity { pid: 7, start: 1, boot: "b".into() }
+    }
+
+    fn someone_else() -> ProcessIdentity {
+        ProcessIdentity { pid: 8, start: 2, boot: "b".into() }
+    }
+
+    const NO: &str = "refused";
+
+    /// Every status (one column each) against every event. `=` is "unchanged", `NO` is "refused".
+    #[rustfmt::skip]
+    const TABLE: &[(&str, [&str; 6])] = &[
+        // event                    fresh start                  resuming (dirty)       active                    restorable (dirty)  ending (discard)     damaged
+        ("launched",              ["active",                     "active",              "=",                      NO,                 NO,                  NO]),
+        ("setup failed",          ["restorable (setup-failed)",  "restorable (dirty)",  NO,                       NO,                 NO,                  NO]),
+        ("starter died, risk",    ["restorable (setup-failed)",  "restorable (dirty)",  NO,                       NO,                 NO,                  NO]),
+        ("starter died, none",    ["ending (clean)",             "restorable (dirty)",  NO,                       NO,                 NO,                  NO]),
+        ("seen",                  ["active",                     "active",              "=",                      "active",           NO,                  NO]),
+        ("gone crashed",          ["restorable (crashed)",       "restorable (crashed)","restorable (crashed)",   "=",                "=",                 NO]),
+        ("gone stopped",          ["restorable (stopped)",       "restorable (stopped)","restorable (stopped)",   "=",                "=",                 NO]),
+        ("gone host-lost",        ["restorable (host-lost)",     "restorable (host-lost)","restorable (host-lost)","=",               "=",                 NO]),
+        ("left keeping",          [NO,                           NO,                    "restorable (unpushed)",  "=",                NO,                  NO]),
+        ("left finishing",        [NO,                           NO,                    "ending (policy)",        NO,                 "=",                 NO]),
+        ("resume",                [NO,                           NO,                    NO,                       "starting",         NO,                  NO]),
+        ("discarded",             [NO,                           NO,                    "ending (clean)",         "ending (clean)",   "=",                 NO]),
+        ("taken from trash",      [NO,                           NO,                    NO,                       "=",                "restorable (kept)", NO]),
+    ];
+
+    fn statuses() -> [Status; 6] {
+        [
+            Status::Starting { by: who(), resuming: None },
+            Status::Starting { by: who(), resuming: Some(Kept::Dirty) },
+            Status::Active,
+            Status::Restorable(Kept::Dirty),
+            Status::Ending(Ending::Discard),
+            Status::Damaged("torn".into()),
+        ]
+    }
+
+    fn event(name: &str) -> Event {
+        match name {
+            "launched" => Event::Launched,
+            "setup failed" => Event::SetupFailed,
+            "starter died, risk" => Event::StarterDied { at_risk: true },
+            "starter died, none" => Event::StarterDied { at_risk: false },
+            "seen" => Event::CapsuleSeen,
+            "gone crashed" => Event::CapsuleGone(Gone::Crashed),
+            "gone stopped" => Event::CapsuleGone(Gone::Stopped),
+            "gone host-lost" => Event::CapsuleGone(Gone::HostLost),
+            "left keeping" => Event::LeftKeeping(Kept::Unpushed),
+            "left finishing" => Event::LeftFinishing(Ending::Policy),
+            "resume" => Event::Resume { by: someone_else() },
+            "discarded" => Event::Discarded(Ending::Clean),
+            "taken from trash" => Event::TakenFromTrash,
+            other => panic!("no event {other}"),
+        }
+    }
+
+    #[test]
+    fn every_status_meets_every_event_as_the_table_says() {
+        // A new event must get a row: this match stops compiling without one.
+        let named = |e: &Event| match e {
+            Event::Launched | Event::SetupFailed | Event::StarterDied { .. } | Event::CapsuleSeen => {}
+            Event::CapsuleGone(_) | Event::LeftKeeping(_) | Event::LeftFinishing(_) => {}
+            Event::Resume { .. } | Event::Discarded(_) | Event::TakenFromTrash => {}
+        };
+        for (name, row) in TABLE {
+            let event = event(name);
+            named(&event);
+            for (status, expected) in statuses().iter().zip(row) {
+                let got = match next(status, &event) {
+                    Ok(after) if after == *status => "=".to_owned(),
+                    Ok(after) => after.to_string(),
+                    Err(_) => NO.to_owned(),
+                };
+                assert_eq!(&got, expected, "{status} when {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_resume_remembers_what_the_instance_was_kept_as() {
+        for (kept, _) in Kept::ALL {
+            let starting = next(&Status::Restorable(*kept), &Event::Resume { by: who() }).unwrap();
+            for failure in [Event::SetupFailed, Event::StarterDied { at_risk: false }] {
+                assert_eq!(next(&starting, &failure).unwrap(), Status::Restorable(*kept), "{failure:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_decision_leads_from_restorable_to_ending() {
+        for (name, _) in TABLE {
+            let event = event(name);
+            for (kept, _) in Kept::ALL {
+                if let Ok(Status::Ending(_)) = next(&Status::Restorable(*kept), &event) {
+                    assert!(matches!(event, Event::Discarded(_)), "{name} removed a restorable instance");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn standings_are_written_as_documented_and_read_back() {
+        for status in statuses().into_iter().take(5) {
+            let standing =
+                Standing { status, since: Timestamp(0), because: "a test".into(), extra: Extra::default() };
+            let json = serde_json::to_value(&standing).unwrap();
+            assert_eq!(json["state"], standing.status.state());
+            assert_eq!(serde_json::from_value::<Standing>(json).unwrap(), standing);
+        }
+    }
+
+    #[test]
+    fn a_status_that_is_not_known_is_an_error_and_not_a_guess() {
+        for text in [
+            r#"{"state":"paused","since":"1970-01-01T00:00:00.000Z"}"#,
+            r#"{"state":"restorable","since":"1970-01-01T00:00:00.000Z"}"#,
+            r#"{"state":"restorable","reason":"tired","since":"1970-01-01T00:00:00.000Z"}"#,
+            r#"{"state":"starting","since":"1970-01-01T00:00:00.000Z"}"#,
+            r#"{"state":"damaged","reason":"x","since":"1970-01-01T00:00:00.000Z"}"#,
+        ] {
+            assert!(serde_json::from_str::<Standing>(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Every environment variable abide reads or sets, spelled once.
+
+/// Where abide keeps its state; default `~/.abide`.
+pub const ABIDE_HOME: &str = "ABIDE_HOME";
+/// What is written to the log: a level or a list like `info,abide_store=debug`.
+pub const ABIDE_LOG: &str = "ABIDE_LOG";
+/// Set inside a session to its instance's id.
+pub const ABIDE_INSTANCE: &str = "ABIDE_INSTANCE";
+/// Set inside a session to its own id.
+pub const ABIDE_SESSION: &str = "ABIDE_SESSION";
+/// In debug builds: the labelled point at which the process kills itself, to test that nothing is lost there.
+pub const ABIDE_CRASH_AT: &str = "ABIDE_CRASH_AT";
+/// The operator's home directory.
+pub const HOME: &str = "HOME";
+/// Where configuration lives; default `~/.config`.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+/// Where the user manager's bus is.
+pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
+/// Where programs are looked for.
+pub const PATH: &str = "PATH";
+/// The operator's shell.
+pub const SHELL: &str = "SHELL";
+/// What kind of terminal this is.
+pub const TERM: &str = "TERM";
+/// Set to anything: no colours.
+pub const NO_COLOR: &str = "NO_COLOR";
+/// Set inside tmux; never passed inward.
+pub const TMUX: &str = "TMUX";
