@@ -1,0 +1,121 @@
+//! Changes that come as words from a command line.
+
+use toml_edit::{Array, Value};
+
+use abide_model::{Choice, Isolation};
+
+use crate::error::ConfigError;
+use crate::file_kind::{FileKind, Source};
+use crate::mistake::Mistake;
+use crate::path::Path;
+use crate::reader::VERSION;
+use crate::rule::{Spelling, from_word};
+use crate::schema::{Lookup, Presence, look_up};
+use crate::text::printable;
+
+/// One change to a workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Edit {
+    /// Set a setting to a value, both as they are typed.
+    Set {
+        /// The setting, e.g. `policy` or `agents.claude.args`.
+        key: String,
+        /// The value, e.g. `keep` or `["--model", "opus"]`.
+        value: String,
+    },
+    /// Take a setting, or a group of them, out of the file.
+    Unset {
+        /// The setting.
+        key: String,
+    },
+    /// Add a mount.
+    AddMount(NewMount),
+    /// Take out the mount with this target.
+    RemoveMount {
+        /// Where the instance sees it.
+        target: String,
+    },
+}
+
+/// A mount to be added, with its paths as they are typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewMount {
+    /// Directory of the host.
+    pub source: String,
+    /// Where the instance sees it; `None`, at the same path.
+    pub target: Option<String>,
+    /// How it is given.
+    pub isolation: Isolation,
+    /// Files copied into a worktree or clone.
+    pub copy: Vec<String>,
+    /// Whether the instance may only read it.
+    pub read_only: bool,
+}
+
+impl NewMount {
+    /// What the file has to say; defaults are left out.
+    pub(crate) fn entries(&self) -> Vec<(&'static str, Value)> {
+        let mut entries = vec![("source", Value::from(self.source.as_str()))];
+        entries.extend(self.target.as_deref().map(|target| ("target", target.into())));
+        if self.isolation != Isolation::default() {
+            entries.push(("isolation", self.isolation.as_str().into()));
+        }
+        if !self.copy.is_empty() {
+            entries.push(("copy", Value::Array(self.copy.iter().collect::<Array>())));
+        }
+        if self.read_only {
+            entries.push(("read_only", true.into()));
+        }
+        entries
+    }
+}
+
+/// The path that `key` spells, and the setting there; a mistake if there is none.
+pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling, Presence), ConfigError> {
+    let mistake = |problem: &str, allowed: String, nearest| {
+        ConfigError::from(Mistake {
+            file: None,
+            position: None,
+            setting: printable(key),
+            found: None,
+            problem: problem.to_owned(),
+            allowed: Some(allowed),
+            nearest,
+        })
+    };
+    if key == VERSION {
+        return Err(mistake("is kept by abide itself", "any other setting".to_owned(), None));
+    }
+    let Some(path) = Path::parse(key) else {
+        return Err(mistake(
+            "not a setting",
+            "names joined by dots, such as trash.keep_days".to_owned(),
+            None,
+        ));
+    };
+    match look_up(T::FIELDS, &path) {
+        Lookup::Leaf { spelling, presence } => Ok((path, spelling, presence)),
+        Lookup::Group { allowed } => Err(mistake("is a group of settings, name one", allowed, None)),
+        Lookup::Unknown { allowed, nearest } => Err(mistake("not a setting", allowed, nearest)),
+    }
+}
+
+impl Source {
+    pub(crate) fn set<T: FileKind>(&mut self, key: &str, word: &str) -> Result<(), ConfigError> {
+        let (path, spelling, _) = setting::<T>(key)?;
+        let value = from_word(spelling, word);
+        self.draft.set(&path, &value).map_err(|error| self.no_place(error).into())
+    }
+
+    /// Whether there was anything to take out.
+    pub(crate) fn unset<T: FileKind>(&mut self, key: &str) -> Result<bool, ConfigError> {
+        // A key that is none may be what is wrong with the file; taking it out must work.
+        match Path::parse(key) {
+            Some(path) if key != VERSION && self.draft.contains(&path) => {
+                self.draft.remove(&path).map_err(|error| self.no_place(error))?;
+                Ok(true)
+            }
+            _ => setting::<T>(key).map(|_| false),
+        }
+    }
+}

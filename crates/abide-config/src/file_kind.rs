@@ -1,0 +1,162 @@
+//! The kinds of files, and a file of one kind from its bytes to a typed value.
+
+use std::path::Path;
+
+use toml_edit::Document;
+
+use crate::draft::{Draft, NoPlace};
+use crate::error::ConfigError;
+use crate::mistake::{Mistake, Mistakes};
+use crate::path::{self, Position, find_nearest};
+use crate::reader::{Complaint, Reader, VERSION};
+use crate::schema::Record;
+use crate::text::printable;
+
+/// One step from a version of the schema to the next.
+pub(crate) type Migration = fn(&mut Draft);
+
+/// A kind of file.
+pub(crate) trait FileKind: Record {
+    /// What the file is called in the reference.
+    const TITLE: &'static str;
+    /// The steps from version 0 to the current one, in order.
+    const MIGRATIONS: &'static [Migration];
+    /// The version that is written today.
+    const VERSION: i64 = Self::MIGRATIONS.len() as i64;
+
+    /// Refuses values that are right by themselves but not together.
+    fn check(&self, _at: &mut Reader<'_>) {}
+}
+
+/// A file as it is on disk, and as it is being changed.
+pub(crate) struct Source {
+    shown: String,
+    original: String,
+    pub(crate) draft: Draft,
+}
+
+impl Source {
+    /// A file that is not there yet.
+    pub(crate) fn empty<T: FileKind>(shown: String) -> Self {
+        let draft = Draft::new(format!("{VERSION} = {}\n", T::VERSION));
+        Self { shown, original: String::new(), draft }
+    }
+
+    /// The file with this content, brought to the current version in memory.
+    pub(crate) fn parse<T: FileKind>(shown: String, content: Vec<u8>) -> Result<Self, ConfigError> {
+        let original = String::from_utf8(content).map_err(|error| {
+            let at = Position::of(error.utf8_error().valid_up_to(), error.as_bytes());
+            about_file(&shown, at, "not text in UTF-8", "a TOML file in UTF-8")
+        })?;
+        let document = Document::parse(original.as_str()).map_err(|error| {
+            let at = Position::of(error.span().map_or(0, |span| span.start), original.as_bytes());
+            let problem = format!("not TOML: {}", printable(error.message()));
+            Mistake { allowed: None, ..about_file(&shown, at, &problem, "") }
+        })?;
+        let version = version_of::<T>(&shown, &document)?;
+        let mut source = Self { draft: Draft::new(original.clone()), shown, original };
+        source.migrate::<T>(version)?;
+        Ok(source)
+    }
+
+    fn migrate<T: FileKind>(&mut self, version: usize) -> Result<(), ConfigError> {
+        let steps = T::MIGRATIONS.get(version..).unwrap_or_default();
+        if steps.is_empty() {
+            return Ok(());
+        }
+        steps.iter().for_each(|step| step(&mut self.draft));
+        let stamped = self.draft.stamp(VERSION, T::VERSION);
+        stamped.map_err(|error| self.no_place(error).into())
+    }
+
+    /// Whether there is anything to write.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.draft.is_touched() && self.draft.text() != self.original
+    }
+
+    pub(crate) fn no_place(&self, NoPlace { path, problem }: NoPlace) -> Mistake {
+        Mistake {
+            file: Some(self.shown.clone()),
+            position: None,
+            setting: printable(&path.to_string()),
+            found: None,
+            problem: problem.to_owned(),
+            allowed: Some("editing the file by hand".to_owned()),
+            nearest: None,
+        }
+    }
+
+    /// What the file says, or every mistake in it.
+    pub(crate) fn decode<T: FileKind>(&self, home: &Path) -> Result<T, ConfigError> {
+        let document = self.draft.document().map_err(|error| self.no_place(error))?;
+        let mut reader = Reader::new(home);
+        let decoded = T::read(document.as_table(), &mut reader);
+        decoded.iter().for_each(|decoded| decoded.check(&mut reader));
+        match decoded {
+            Some(decoded) if reader.complaints.is_empty() => Ok(decoded),
+            _ => Err(self.mistakes(reader).into()),
+        }
+    }
+
+    fn mistakes(&self, reader: Reader<'_>) -> Mistakes {
+        let original = Document::parse(self.original.as_str()).ok();
+        let mut listed: Vec<Mistake> = reader
+            .complaints
+            .into_iter()
+            .map(|complaint| self.mistake(complaint, original.as_ref()))
+            .collect();
+        listed.sort_by_key(|mistake| mistake.position);
+        Mistakes { listed, more: reader.unlisted }
+    }
+
+    fn mistake(&self, complaint: Complaint, original: Option<&Document<&str>>) -> Mistake {
+        let new = self.draft.touches(&complaint.path);
+        let position = original.filter(|_| !new).map(|document| {
+            let found = find_nearest(document, &self.draft.origin(&complaint.path));
+            let key = found.key.and_then(|key| key.span());
+            let span = if complaint.about_key { key.or(found.span) } else { found.span.or(key) };
+            Position::of(span.map_or(0, |span| span.start), self.original.as_bytes())
+        });
+        Mistake {
+            file: (!new).then(|| self.shown.clone()),
+            position,
+            setting: printable(&complaint.path.to_string()),
+            found: complaint.found,
+            problem: complaint.problem,
+            allowed: complaint.allowed,
+            nearest: complaint.nearest,
+        }
+    }
+}
+
+fn about_file(shown: &str, at: Position, problem: &str, allowed: &str) -> Mistake {
+    Mistake {
+        file: Some(shown.to_owned()),
+        position: Some(at),
+        setting: String::new(),
+        found: None,
+        problem: problem.to_owned(),
+        allowed: Some(allowed.to_owned()),
+        nearest: None,
+    }
+}
+
+/// The version that a file says it is written for; one that says nothing is from before there were versions.
+fn version_of<T: FileKind>(shown: &str, document: &Document<&str>) -> Result<usize, ConfigError> {
+    let Some(item) = document.get(VERSION) else { return Ok(0) };
+    let found = find_nearest(document, &path::Path::from_iter([VERSION]));
+    let at = Position::of(found.span.map_or(0, |span| span.start), document.raw().as_bytes());
+    match item.as_integer() {
+        Some(found) if found > T::VERSION => {
+            Err(ConfigError::TooNew { file: shown.to_owned(), line: at.line, found, known: T::VERSION })
+        }
+        Some(found @ 0..) => Ok(found as usize),
+        _ => {
+            let problem = "not a schema version";
+            let allowed = format!("whole numbers from 0 to {}", T::VERSION);
+            let found = item.as_value().map(|value| printable(value.to_string().trim()));
+            let setting = VERSION.to_owned();
+            Err(Mistake { setting, found, ..about_file(shown, at, problem, &allowed) }.into())
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! `roles/<name>/role.toml`: the recipe of an environment.
+
+use crate::file_kind::{FileKind, Migration};
+use crate::migrate;
+use crate::name::Name;
+use crate::rule::{Argv, ImageName, List, Named, Text, Variable};
+use crate::schema::{Optional, record};
+
+record! {
+    /// What a role's file says.
+    Role {
+        /// Image that containers of this role are made from.
+        image: Option<String> as Optional<ImageName>,
+        /// Agents that the role supports; empty, any.
+        agents: Vec<Name> as List<Named> = Vec::new(),
+        /// Variables that the role needs; their values come from `env` of the workspace or of config.toml.
+        env: Vec<String> as List<Variable> = Vec::new(),
+        /// Command run in an instance of this role before its first session.
+        setup: Option<Vec<String>> as Optional<Argv>,
+        /// What the role is for, in a line.
+        description: Option<String> as Optional<Text>,
+    }
+}
+
+impl FileKind for Role {
+    const TITLE: &'static str = "roles/<name>/role.toml";
+    const MIGRATIONS: &'static [Migration] = &[migrate::role::from_0];
+}
+
+impl Role {
+    /// The role that exists without a file: the operator's own environment, any agent.
+    pub fn built_in() -> Self {
+        let description = Some("the environment as it is, any agent".to_owned());
+        Self { image: None, agents: Vec::new(), env: Vec::new(), setup: None, description }
+    }
+}

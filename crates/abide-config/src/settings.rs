@@ -1,0 +1,129 @@
+//! `config.toml`: what holds for every scope unless its workspace says otherwise.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use abide_model::{EnvRef, Permission, Place, Policy, StatusBar, Substrate, UnitMode};
+
+use crate::file_kind::{FileKind, Migration};
+use crate::migrate;
+use crate::name::Name;
+use crate::rule::{
+    AgentName, Argv, Count, EnvName, Flag, HostPath, JournalSize, List, Named, OneOf, Prefix, Reference,
+    ResumeArgv, Size, Text,
+};
+use crate::schema::{Map, Optional, Section, record};
+use crate::value::{ByteSize, Journal, PrefixKey};
+use crate::workspace::Workspace;
+
+record! {
+    /// What `config.toml` says, with the default of everything that it does not mention.
+    Settings {
+        /// Role of a scope that names none.
+        role: Name as Named = Name::default_role(),
+        /// Agent to start; unset, the first one found on PATH.
+        agent: Option<Name> as Optional<Named>,
+        /// Where instances live.
+        place: Place as OneOf<Place> = Place::Host,
+        /// What happens to an instance when its last session ends.
+        policy: Policy as OneOf<Policy> = Policy::Ask,
+        /// What holds the sessions of an instance on the host.
+        substrate: Substrate as OneOf<Substrate> = Substrate::Capsule,
+        /// How instances on the host are placed under the systemd user manager.
+        unit: UnitMode as OneOf<UnitMode> = UnitMode::Auto,
+        /// How much of each session's output is kept on disk for recovery.
+        journal: Journal as JournalSize = Journal::Newest(ByteSize::mib(8)),
+        /// Lines of scrollback kept for each session.
+        scrollback: u32 as Count<1_000_000> = 10_000,
+        /// Key that begins every command to the multiplexer.
+        prefix: PrefixKey as Prefix = PrefixKey::DEFAULT,
+        /// Where the status bar is drawn.
+        status_bar: StatusBar as OneOf<StatusBar> = StatusBar::Bottom,
+        /// Removed instances.
+        trash: Trash as Section<Trash>,
+        /// What programs in a session may do to the operator's terminal.
+        terminal: Terminal as Section<Terminal>,
+        /// Variable given to every session, and where its value comes from.
+        env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
+        /// How an agent is run.
+        agents: BTreeMap<Name, Agent> as Map<AgentName, Section<Agent>>,
+    }
+}
+
+record! {
+    /// How long removed instances can be restored.
+    Trash {
+        /// Days that a removed instance can be restored.
+        keep_days: u32 as Count<36_500> = 14,
+        /// Size at which the oldest removed instances go early.
+        max_size: ByteSize as Size = ByteSize::mib(5 * 1024),
+    }
+}
+
+record! {
+    /// What programs in a session may do to the operator's terminal.
+    Terminal {
+        /// Writing to the clipboard (OSC 52).
+        clipboard: Permission as OneOf<Permission> = Permission::Deny,
+        /// Links to anything but http, https, file and mailto (OSC 8).
+        links: Permission as OneOf<Permission> = Permission::Deny,
+        /// Notifications (OSC 9) and titles.
+        notifications: Permission as OneOf<Permission> = Permission::Allow,
+    }
+}
+
+record! {
+    /// How an agent is run; whatever is unset is as abide knows the agent.
+    Agent {
+        /// Command that starts the agent.
+        command: Option<Vec<String>> as Optional<Argv>,
+        /// Arguments added to the command.
+        args: Option<Vec<String>> as Optional<List<Text>>,
+        /// Directory in which the agent keeps its configuration and conversations.
+        config_dir: Option<PathBuf> as Optional<HostPath>,
+        /// Variable given to the agent, and where its value comes from.
+        env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
+        /// Command that resumes conversation `{id}`, for an agent that abide does not know.
+        resume: Option<Vec<String>> as Optional<ResumeArgv>,
+        /// Whether a resumed agent is told to go on with an interrupted turn; unset, it is not.
+        continue_turn: Option<bool> as Optional<Flag>,
+    }
+}
+
+impl FileKind for Settings {
+    const TITLE: &'static str = "config.toml";
+    const MIGRATIONS: &'static [Migration] = &[migrate::config::from_0];
+}
+
+impl Settings {
+    /// The settings of a scope: these, with whatever `workspace` sets in their place.
+    pub fn overridden_by(mut self, workspace: &Workspace) -> Self {
+        self.role = workspace.role.clone().unwrap_or(self.role);
+        self.agent = workspace.agent.clone().or(self.agent);
+        self.place = workspace.place.unwrap_or(self.place);
+        self.policy = workspace.policy.unwrap_or(self.policy);
+        self.env.extend(workspace.env.clone());
+        for (name, agent) in &workspace.agents {
+            let merged = match self.agents.remove(name) {
+                Some(below) => below.overridden_by(agent),
+                None => agent.clone(),
+            };
+            self.agents.insert(name.clone(), merged);
+        }
+        self
+    }
+}
+
+impl Agent {
+    fn overridden_by(mut self, over: &Self) -> Self {
+        self.env.extend(over.env.clone());
+        Self {
+            command: over.command.clone().or(self.command),
+            args: over.args.clone().or(self.args),
+            config_dir: over.config_dir.clone().or(self.config_dir),
+            env: self.env,
+            resume: over.resume.clone().or(self.resume),
+            continue_turn: over.continue_turn.or(self.continue_turn),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The types of values that only configuration has: sizes, the journal, the prefix key.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Units of a [`ByteSize`], largest first.
+const UNITS: [(&str, u64); 5] =
+    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+/// A number of bytes, written with a binary unit such as `8MiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteSize(u64);
+
+impl ByteSize {
+    /// A size of so many mebibytes.
+    pub const fn mib(count: u32) -> Self {
+        Self((count as u64) << 20)
+    }
+
+    /// The size in bytes.
+    pub const fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+/// Why a word is not a [`ByteSize`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a size; allowed: a whole number and one of B, KiB, MiB, GiB, TiB, such as 8MiB")]
+pub struct BadSize;
+
+impl FromStr for ByteSize {
+    type Err = BadSize;
+
+    fn from_str(word: &str) -> Result<Self, BadSize> {
+        let digits = word.find(|c: char| !c.is_ascii_digit()).ok_or(BadSize)?;
+        let (count, unit) = word.split_at(digits);
+        let (_, bytes) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(BadSize)?;
+        let count: u64 = count.parse().map_err(|_| BadSize)?;
+        count.checked_mul(*bytes).map(Self).ok_or(BadSize)
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = UNITS.iter().find(|(_, bytes)| self.0 != 0 && self.0.is_multiple_of(*bytes));
+        let (unit, bytes) = whole.copied().unwrap_or(("B", 1));
+        write!(f, "{}{unit}", self.0 / bytes)
+    }
+}
+
+/// How much of each session's output is kept on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Journal {
+    /// Nothing: a session's screen is lost with its mux.
+    Off,
+    /// The newest so many bytes.
+    Newest(ByteSize),
+}
+
+impl Journal {
+    /// Smaller rings would not hold one full redraw of a large terminal.
+    pub const SMALLEST: ByteSize = ByteSize(64 << 10);
+    /// Rings are mapped into memory, one for each session.
+    pub const LARGEST: ByteSize = ByteSize(1 << 30);
+}
+
+impl FromStr for Journal {
+    type Err = BadSize;
+
+    fn from_str(word: &str) -> Result<Self, BadSize> {
+        if word == "off" {
+            return Ok(Self::Off);
+        }
+        let size: ByteSize = word.parse()?;
+        if (Self::SMALLEST..=Self::LARGEST).contains(&size) { Ok(Self::Newest(size)) } else { Err(BadSize) }
+    }
+}
+
+impl fmt::Display for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Newest(size) => size.fmt(f),
+        }
+    }
+}
+
+/// The key that begins every command to the multiplexer, held as the byte a terminal sends for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrefixKey(u8);
+
+impl PrefixKey {
+    /// `C-b`, as in tmux.
+    pub const DEFAULT: Self = Self(0x02);
+
+    /// The byte that a terminal sends when the key is pressed.
+    pub const fn byte(self) -> u8 {
+        self.0
+    }
+}
+
+/// Why a word is not a [`PrefixKey`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a prefix key; allowed: {}", PrefixKey::ALLOWED)]
+pub struct BadPrefixKey;
+
+impl PrefixKey {
+    /// Every spelling, in words.
+    pub const ALLOWED: &str =
+        r"C-a to C-z except C-i, C-j and C-m (they are Tab and Enter), C-Space, C-\, C-], C-^ or C-_";
+}
+
+impl FromStr for PrefixKey {
+    type Err = BadPrefixKey;
+
+    fn from_str(word: &str) -> Result<Self, BadPrefixKey> {
+        let key = word.strip_prefix("C-").ok_or(BadPrefixKey)?;
+        match key.as_bytes() {
+            b"Space" => Ok(Self(0)),
+            // A terminal sends the same byte for these and for Tab or Enter.
+            b"i" | b"j" | b"m" => Err(BadPrefixKey),
+            [letter @ (b'a'..=b'z' | b'\\' | b']' | b'^' | b'_')] => Ok(Self(letter & 0x1f)),
+            _ => Err(BadPrefixKey),
+        }
+    }
+}
+
+impl fmt::Display for PrefixKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("C-Space"),
+            byte @ 1..=26 => write!(f, "C-{}", char::from(byte | 0x60)),
+            byte => write!(f, "C-{}", char::from(byte | 0x40)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_shown_as_it_was_written() {
+        for word in ["0B", "1B", "1023B", "1KiB", "8MiB", "5GiB", "2TiB", "1025KiB"] {
+            assert_eq!(word.parse::<ByteSize>().unwrap().to_string(), word);
+        }
+        assert_eq!("8MiB".parse::<ByteSize>().unwrap().bytes(), 8 << 20);
+    }
+
+    #[test]
+    fn a_size_without_a_known_unit_or_too_large_to_count_is_refused() {
+        for word in ["", "8", "MiB", "8MB", "8 MiB", "-1B", "1.5GiB", "99999999999999999999B", "99999999TiB"]
+        {
+            assert!(word.parse::<ByteSize>().is_err(), "{word:?}");
+        }
+    }
+
+    #[test]
+    fn a_journal_is_off_or_within_its_bounds() {
+        assert_eq!("off".parse(), Ok(Journal::Off));
+        assert!("64KiB".parse::<Journal>().is_ok());
+        assert!("1GiB".parse::<Journal>().is_ok());
+        assert!("63KiB".parse::<Journal>().is_err());
+        assert!("1025MiB".parse::<Journal>().is_err());
+    }
+
+    #[test]
+    fn every_prefix_key_is_shown_as_it_was_written() {
+        let letters = ('a'..='z').filter(|c| !"ijm".contains(*c)).map(String::from);
+        for key in letters.chain(["Space", "\\", "]", "^", "_"].map(String::from)) {
+            let word = format!("C-{key}");
+            assert_eq!(word.parse::<PrefixKey>().unwrap().to_string(), word);
+        }
+        assert_eq!("C-b".parse(), Ok(PrefixKey::DEFAULT));
+    }
+
+    #[test]
+    fn a_key_that_a_terminal_can_not_tell_apart_is_refused() {
+        for word in ["", "b", "C-", "C-i", "C-j", "C-m", "C-[", "C-B", "M-b", "C-bb", "C-é"] {
+            assert!(word.parse::<PrefixKey>().is_err(), "{word:?}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `workspaces/<name>.toml`: a directory with a name, and what holds for it alone.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use abide_model::{EnvRef, Isolation, Place, Policy};
+
+use crate::file_kind::{FileKind, Migration};
+use crate::migrate;
+use crate::name::Name;
+use crate::path;
+use crate::reader::Reader;
+use crate::rule::{
+    AgentName, Argv, Count, EnvName, Flag, Glob, HostPath, InnerPath, List, Named, OneOf, Reference,
+};
+use crate::schema::{Map, Optional, Section, Tables, record};
+use crate::settings::Agent;
+
+record! {
+    /// What a workspace's file says; what is unset is as in `config.toml`.
+    Workspace {
+        /// Directory of the workspace.
+        dir: PathBuf as HostPath,
+        /// Role, in place of the general one.
+        role: Option<Name> as Optional<Named>,
+        /// Agent, in place of the general one.
+        agent: Option<Name> as Optional<Named>,
+        /// Where instances live, in place of the general setting.
+        place: Option<Place> as Optional<OneOf<Place>>,
+        /// What happens to an instance when its last session ends, in place of the general setting.
+        policy: Option<Policy> as Optional<OneOf<Policy>>,
+        /// Most instances kept for a later resume; 0 is no limit.
+        keep_max: u32 as Count<10_000> = 0,
+        /// Command run in an instance after its directories are made.
+        setup: Option<Vec<String>> as Optional<Argv>,
+        /// Directories given to an instance.
+        mounts: Vec<Mount> as Tables<Mount>,
+        /// Variable given to every session, and where its value comes from.
+        env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
+        /// How an agent is run here.
+        agents: BTreeMap<Name, Agent> as Map<AgentName, Section<Agent>>,
+    }
+}
+
+record! {
+    /// A directory given to an instance.
+    Mount {
+        /// Directory of the host.
+        source: PathBuf as HostPath,
+        /// Where the instance sees it; unset, at the same path.
+        target: Option<PathBuf> as Optional<InnerPath>,
+        /// How it is given.
+        isolation: Isolation as OneOf<Isolation> = Isolation::Shared,
+        /// Files that git ignores but the work needs, copied into a worktree or clone.
+        copy: Vec<String> as List<Glob> = Vec::new(),
+        /// Whether the instance may only read it.
+        read_only: bool as Flag = false,
+    }
+}
+
+impl Mount {
+    /// Where the instance sees the directory.
+    pub fn target_path(&self) -> &Path {
+        self.target.as_deref().unwrap_or(&self.source)
+    }
+}
+
+impl FileKind for Workspace {
+    const TITLE: &'static str = "workspaces/<name>.toml";
+    const MIGRATIONS: &'static [Migration] = &[migrate::workspace::from_0];
+
+    /// One mount must not hide another, nor what another holds.
+    fn check(&self, at: &mut Reader<'_>) {
+        let mut mounts: Vec<(&Path, usize)> =
+            self.mounts.iter().enumerate().map(|(index, mount)| (mount.target_path(), index)).collect();
+        // Paths sort by component, so whatever is below a target follows it directly.
+        mounts.sort();
+        let mut outer: Option<(&Path, usize)> = None;
+        for (target, index) in mounts {
+            match outer {
+                Some((above, other)) if target.starts_with(above) => {
+                    let (relation, shown) =
+                        if target == above { ("the same as", target) } else { ("inside", above) };
+                    let problem = format!(
+                        "its target is {relation} {}, the target of mounts[{other}]",
+                        crate::text::printable(&shown.display().to_string())
+                    );
+                    let place =
+                        path::Path(vec![path::Step::Key("mounts".to_owned()), path::Step::Index(index)]);
+                    at.disagreement(place, problem, "targets of which none holds another");
+                }
+                _ => outer = Some((target, index)),
+            }
+        }
+    }
+}
