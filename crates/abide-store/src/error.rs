@@ -1,0 +1,252 @@
+//! What can go wrong, each with what to do next.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use abide_model::InstanceId;
+use abide_model::status::Refusal;
+use rustix::io::Errno;
+
+use crate::damage::Damage;
+
+/// The result of most operations on a store.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation on a store failed. Unless it says otherwise, nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The instance could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The store's own directory can not be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The state machine does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Somebody else is changing it.
+    #[error("{} is in use{}", path.display(), in_use(*holder, *waited))]
+    Locked {
+        /// What is locked.
+        path: PathBuf,
+        /// Who holds the lock, where that is known.
+        holder: Option<u32>,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// Nobody decided to remove it.
+    #[error("{} is {status}, and only what is ending goes to the trash; `abide eject {id}` ends it", id.display_name())]
+    NotEnding {
+        /// Which instance.
+        id: InstanceId,
+        /// What it is.
+        status: String,
+    },
+    /// The trash does not hold it.
+    #[error("there is no `{0}` in the trash; `abide trash` lists what there is")]
+    NotInTrash(String),
+    /// The place it would go to is taken.
+    #[error("{} is there already and is left alone; move it away, then try again", path.display())]
+    Taken {
+        /// The place.
+        path: PathBuf,
+    },
+    /// Every id that was tried is taken.
+    #[error("no free instance id was found, so this machine's random numbers repeat; try again")]
+    NoFreeId,
+    /// What should be written could not be read back.
+    #[error("the manifest of {} would be unreadable ({reason}) and was not written; this is a bug in abide, please report it", id.display_name())]
+    Unwritable {
+        /// Which instance.
+        id: InstanceId,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Another file system is mounted inside something that should be deleted.
+    #[error("{} is a mount point, and nothing on it is deleted; unmount it, then run `abide prune`", path.display())]
+    Mounted {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The operation is done, but the disk did not confirm it.
+    #[error("it is done, but a power cut now could undo it: {0}")]
+    NotDurable(IoFailure),
+    /// The system refused something.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+}
+
+impl Error {
+    /// Whether it failed because there is no space left.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Io(failure) | Self::NotDurable(failure) | Self::Read(ReadError::Io(failure)) => {
+                failure.is_full()
+            }
+            _ => false,
+        }
+    }
+}
+
+fn in_use(holder: Option<u32>, waited: Duration) -> String {
+    let waited = waited.as_secs();
+    match holder {
+        Some(pid) => format!(
+            " by process {pid} (waited {waited} s); try again when it is done, or see what it does with `ps -fp {pid}`"
+        ),
+        None => format!(" by another process (waited {waited} s); try again when it is done"),
+    }
+}
+
+/// Why an instance could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is not there.
+    #[error("there is no instance {}; `abide ls` lists those there are, `abide trash` those that were removed", .0.display_name())]
+    NotFound(InstanceId),
+    /// It is there, and can not be understood. It may hold work, so nothing touches it.
+    #[error("{} is damaged: {reason}. It is left exactly as it is; `abide doctor` says what can be done", id.display_name())]
+    Damaged {
+        /// Which instance.
+        id: InstanceId,
+        /// What is wrong with it.
+        reason: Damage,
+    },
+    /// The system refused something, so nothing is known.
+    #[error(transparent)]
+    Io(#[from] IoFailure),
+}
+
+/// Why a word names no instance.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// Nothing is called that.
+    #[error("nothing is called `{0}`; `abide ls` lists what there is")]
+    NotFound(String),
+    /// It names something that was removed.
+    #[error("`{word}` is in the trash; `abide trash restore {id}` brings it back")]
+    InTrash {
+        /// The word.
+        word: String,
+        /// What it names there.
+        id: InstanceId,
+    },
+    /// Several are called that, or begin so.
+    #[error("`{word}` could be {}; type more of the id", one_of(matches))]
+    Ambiguous {
+        /// The word.
+        word: String,
+        /// What it could mean.
+        matches: Vec<InstanceId>,
+    },
+    /// The beginning of an id that is too short to mean anything.
+    #[error("`{0}` is too short; type at least two characters of the id, or the name")]
+    TooShort(String),
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
+fn one_of(ids: &[InstanceId]) -> String {
+    const SHOWN: usize = 5;
+    let mut names: Vec<_> = ids.iter().take(SHOWN).map(InstanceId::display_name).collect();
+    if ids.len() > SHOWN {
+        names.push(format!("{} more", ids.len() - SHOWN));
+    }
+    names.join(" or ")
+}
+
+/// Why the store's own directory can not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// It is a link to something that does not exist.
+    #[error("{} is a symbolic link to nowhere; mount or create what it points to, or set ABIDE_HOME", .0.display())]
+    DanglingLink(PathBuf),
+    /// Something inside the store that must be its own is a link.
+    #[error("{} is a symbolic link, and everything in the store has to be in one place; move its target there", .0.display())]
+    Link(PathBuf),
+    /// It is not a directory.
+    #[error("{} is not a directory; move it away, or set ABIDE_HOME", .0.display())]
+    NotADirectory(PathBuf),
+    /// It belongs to somebody else, who could replace what is in it.
+    #[error("{} belongs to uid {owner}; run abide as that user, or set ABIDE_HOME to a directory of your own", path.display())]
+    Foreign {
+        /// Which directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// Others may write to it.
+    #[error("{} may be written to by others (mode {mode:04o}); run `chmod 700 {}`", path.display(), path.display())]
+    Writable {
+        /// Which directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+}
+
+/// Something that the system refused.
+#[derive(Debug)]
+pub struct IoFailure {
+    doing: &'static str,
+    path: PathBuf,
+    errno: Errno,
+}
+
+impl IoFailure {
+    pub(crate) fn new(doing: &'static str, path: impl Into<PathBuf>, errno: Errno) -> Self {
+        Self { doing, path: path.into(), errno }
+    }
+
+    /// What it was about.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the system said.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.errno.kind()
+    }
+
+    /// Whether there is no space left: on the disk, in the quota, or for a file of that size.
+    pub fn is_full(&self) -> bool {
+        matches!(self.errno, Errno::NOSPC | Errno::DQUOT | Errno::FBIG)
+    }
+
+    fn next_step(&self) -> &'static str {
+        match self.errno {
+            _ if self.is_full() => "nothing was changed: free some space, then try again",
+            Errno::ACCESS | Errno::PERM => {
+                "look at its owner and mode with `ls -ld`, and at those of the directories above"
+            }
+            Errno::ROFS => "the file system is read-only: remount it, then try again",
+            Errno::MFILE | Errno::NFILE => "too many files are open: raise `ulimit -n`, then try again",
+            Errno::XDEV => "the store has to be on one file system: move it there as a whole",
+            _ => "look at the disk and the system's log, then try again",
+        }
+    }
+}
+
+impl fmt::Display for IoFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { doing, path, errno } = self;
+        let said = io::Error::from(*errno);
+        write!(f, "could not {doing} {}: {said}; {}", path.display(), self.next_step())
+    }
+}
+
+impl std::error::Error for IoFailure {}
+
+/// Says what was being done, and to what, when the system refused.
+pub(crate) trait Doing<T> {
+    fn doing(self, what: &'static str, path: impl Into<PathBuf>) -> Result<T, IoFailure>;
+}
+
+impl<T> Doing<T> for rustix::io::Result<T> {
+    fn doing(self, what: &'static str, path: impl Into<PathBuf>) -> Result<T, IoFailure> {
+        self.map_err(|errno| IoFailure::new(what, path, errno))
+    }
+}

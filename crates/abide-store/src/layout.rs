@@ -1,0 +1,249 @@
+//! Where everything is: the one place that spells a path under the store's home.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use abide_model::{InstanceId, SessionId, Timestamp};
+
+pub(crate) const INSTANCES: &str = "instances";
+pub(crate) const TRASH: &str = "trash";
+pub(crate) const STAGING: &str = "staging";
+pub(crate) const LOG: &str = "log";
+pub(crate) const OUTCOMES: &str = "outcomes.jsonl";
+
+pub(crate) const MANIFEST: &str = "instance.json";
+pub(crate) const LOCK: &str = "lock";
+pub(crate) const RUN: &str = "run";
+pub(crate) const STATE: &str = "state";
+pub(crate) const JOURNAL: &str = "journal";
+
+/// What a trashed unit is called while it is being deleted, so that half of one never looks restorable.
+pub(crate) const PURGING: &str = ".purging-";
+
+/// The paths of a store. Asking for one touches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    home: PathBuf,
+}
+
+impl Layout {
+    /// The layout of the store at `home`.
+    pub fn new(home: PathBuf) -> Self {
+        Self { home }
+    }
+
+    /// The store's own directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Where the units are.
+    pub fn instances(&self) -> PathBuf {
+        self.home.join(INSTANCES)
+    }
+
+    /// Where removed units are.
+    pub fn trash(&self) -> PathBuf {
+        self.home.join(TRASH)
+    }
+
+    /// Where files and units are made before they are moved into place.
+    pub fn staging(&self) -> PathBuf {
+        self.home.join(STAGING)
+    }
+
+    /// Where logs are.
+    pub fn log_dir(&self) -> PathBuf {
+        self.home.join(LOG)
+    }
+
+    /// The log.
+    pub fn log_file(&self) -> PathBuf {
+        self.log_dir().join("abide.log")
+    }
+
+    /// How instances ended, one JSON object per line.
+    pub fn outcomes_file(&self) -> PathBuf {
+        self.log_dir().join(OUTCOMES)
+    }
+
+    /// The paths of one unit.
+    pub fn unit(&self, id: InstanceId) -> UnitPaths {
+        UnitPaths { dir: self.instances().join(id.as_str()) }
+    }
+
+    /// The paths of one unit in the trash.
+    pub fn trashed(&self, name: &TrashName) -> UnitPaths {
+        UnitPaths { dir: self.trash().join(name.to_string()) }
+    }
+}
+
+/// The paths inside one unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitPaths {
+    dir: PathBuf,
+}
+
+impl UnitPaths {
+    /// The unit itself.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What is known about the instance.
+    pub fn manifest(&self) -> PathBuf {
+        self.dir.join(MANIFEST)
+    }
+
+    /// What is locked while the unit is being changed.
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join(LOCK)
+    }
+
+    /// What exists only while the capsule runs.
+    pub fn run(&self) -> PathBuf {
+        self.dir.join(RUN)
+    }
+
+    /// Where the capsule listens.
+    pub fn socket(&self) -> PathBuf {
+        self.run().join("sock")
+    }
+
+    /// What the capsule leaves behind: its exit record and the events of hooks.
+    pub fn state(&self) -> PathBuf {
+        self.dir.join(STATE)
+    }
+
+    /// Where the output of sessions is kept.
+    pub fn journal_dir(&self) -> PathBuf {
+        self.dir.join(JOURNAL)
+    }
+
+    /// The output of one session.
+    pub fn journal(&self, session: SessionId) -> PathBuf {
+        self.journal_dir().join(format!("{session}.ring"))
+    }
+
+    /// The home directory that a container sees.
+    pub fn home(&self) -> PathBuf {
+        self.dir.join("home")
+    }
+
+    /// The credentials of `agent`, whose name must be a plain word.
+    pub fn auth(&self, agent: &str) -> PathBuf {
+        self.dir.join("auth").join(agent)
+    }
+
+    /// Where worktrees and clones are.
+    pub fn tree_dir(&self) -> PathBuf {
+        self.dir.join("tree")
+    }
+
+    /// The worktree or clone of one mount, whose name must be a plain word.
+    pub fn tree(&self, mount: &str) -> PathBuf {
+        self.tree_dir().join(mount)
+    }
+}
+
+/// What a unit is called in the trash: `<id>-<when>`, for example `k7p9m2xq-20261115T060000123Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TrashName {
+    /// When it was removed.
+    pub when: Timestamp,
+    /// Whose unit it is.
+    pub id: InstanceId,
+}
+
+/// A word that is not the name of something in the trash.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a name in the trash like k7p9m2xq-20261115T060000123Z; `abide trash` lists them")]
+pub struct InvalidTrashName(pub String);
+
+/// The last moment whose spelling has a year of four digits, which is all that a name has room for.
+const LAST_MOMENT: Timestamp = Timestamp(253_402_300_799_999);
+
+impl TrashName {
+    pub(crate) fn new(id: InstanceId, when: Timestamp) -> Self {
+        Self { id, when: when.clamp(Timestamp(0), LAST_MOMENT) }
+    }
+}
+
+impl fmt::Display for TrashName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let when = self.when.to_string().replace(['-', ':', '.'], "");
+        f.pad(&format!("{}-{when}", self.id))
+    }
+}
+
+impl FromStr for TrashName {
+    type Err = InvalidTrashName;
+
+    fn from_str(word: &str) -> Result<Self, InvalidTrashName> {
+        let parse = || -> Option<Self> {
+            let (id, when) = word.split_once('-')?;
+            if when.len() != 19 || !when.is_ascii() {
+                return None;
+            }
+            let part = |from: usize, to: usize| &when[from..to];
+            let spelled = format!(
+                "{}-{}-{}:{}:{}.{}",
+                part(0, 4),
+                part(4, 6),
+                part(6, 11),
+                part(11, 13),
+                part(13, 15),
+                part(15, 19)
+            );
+            Some(Self { id: id.parse().ok()?, when: spelled.parse().ok()? })
+        };
+        // Only the canonical spelling: a second one would be a second name for the same thing.
+        parse()
+            .filter(|name| name.to_string() == word)
+            .ok_or_else(|| InvalidTrashName(word.chars().take(80).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_name_in_the_trash_says_whose_and_when() {
+        let name = TrashName::new("k7p9m2xq".parse().unwrap(), Timestamp(1_794_722_400_123));
+        assert_eq!(name.to_string(), "k7p9m2xq-20261115T060000123Z");
+        assert_eq!(name.to_string().parse::<TrashName>().unwrap(), name);
+    }
+
+    #[test]
+    fn other_words_are_not_names_in_the_trash() {
+        for word in [
+            "",
+            "k7p9m2xq",
+            "k7p9m2xq-",
+            "K7P9M2XQ-20261115T060000123Z",
+            "k7p9m2xq-20261315T060000123Z",
+            "k7p9m2xq-20261115T060000123z",
+            "../k7p9m2xq-20261115T060000123Z",
+            ".purging-k7p9m2xq-20261115T060000123Z",
+        ] {
+            assert!(word.parse::<TrashName>().is_err(), "{word}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_moment_makes_a_name_that_reads_back(bits in 0u64..1 << 40, when in any::<i64>()) {
+            let name = TrashName::new(InstanceId::from_bits(bits), Timestamp(when));
+            prop_assert_eq!(name.to_string().parse::<TrashName>().unwrap(), name);
+        }
+
+        #[test]
+        fn no_word_makes_the_parser_panic(word in ".*") {
+            let _ = word.parse::<TrashName>();
+        }
+    }
+}

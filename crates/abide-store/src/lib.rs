@@ -1,0 +1,41 @@
+//! Instances on disk.
+//!
+//! A *unit* is the directory of one instance and the only truth about it. This crate makes, reads, changes, removes and
+//! brings back units, so that at every moment, whatever crashes, a unit is whole or not there. It knows nothing of
+//! what an instance does: which change of status is right is decided in `abide-model`, and when, in `abide-engine`.
+//!
+//! What holds everywhere in here:
+//! - A file appears whole or not at all; a unit appears, leaves and returns by one `rename`.
+//! - A unit is changed only under its own lock, which lives inside it and is never unlinked while the unit exists.
+//! - What can not be read is *damaged*: it is shown with the reason, and never overwritten, moved or deleted.
+//! - No link is ever followed out of the store.
+
+pub mod atomic;
+pub mod clock;
+pub mod crash;
+mod create;
+mod damage;
+mod dir;
+mod error;
+mod layout;
+mod list;
+mod lock;
+mod manifest;
+pub mod outcomes;
+pub mod process;
+mod resolve;
+mod staging;
+mod store;
+mod sweep;
+mod trash;
+mod tree;
+mod unit;
+
+pub use damage::Damage;
+pub use error::{Error, HomeError, IoFailure, ReadError, ResolveError, Result};
+pub use layout::{Layout, TrashName, UnitPaths};
+pub use list::Entry;
+pub use store::{Store, Unit};
+pub use sweep::SweepReport;
+pub use trash::TrashEntry;
+pub use unit::UnitLock;

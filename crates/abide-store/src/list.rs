@@ -1,0 +1,142 @@
+//! Listing: every unit, read with one `open` and one `read` each.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+
+use abide_model::{Instance, InstanceId, Timestamp};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::damage::Damage;
+use crate::dir;
+use crate::error::{Doing as _, IoFailure, Result};
+use crate::layout::{INSTANCES, MANIFEST};
+use crate::manifest::{Reader, Trouble};
+use crate::store::Store;
+
+/// From this many units on a second thread pays for itself.
+const MANY: usize = 256;
+
+/// One unit in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all are sound, and boxing each would cost more than it saves"
+)]
+pub enum Entry {
+    /// It can be read.
+    Sound(Instance),
+    /// It can not. It may hold work, so nothing touches it.
+    Damaged {
+        /// What it is called in the directory of units.
+        name: String,
+        /// What is wrong with it.
+        reason: Damage,
+    },
+}
+
+impl Entry {
+    /// Whose unit it is, if its name says so.
+    pub fn id(&self) -> Option<InstanceId> {
+        match self {
+            Self::Sound(instance) => Some(instance.id),
+            Self::Damaged { name, .. } => id_of(name.as_ref()),
+        }
+    }
+
+    /// Oldest first, and the damaged ones, whose age nobody knows, after all others.
+    fn order(&self) -> (Option<Timestamp>, String) {
+        match self {
+            Self::Sound(instance) => (Some(instance.created), instance.id.to_string()),
+            Self::Damaged { name, .. } => (None, name.clone()),
+        }
+    }
+}
+
+impl Store {
+    /// Every unit, oldest first. A directory that can not be read is an error and never an empty list.
+    pub fn list(&self) -> Result<Vec<Entry>> {
+        let Some(instances) = self.open_section_if_there(INSTANCES)? else {
+            return Ok(Vec::new());
+        };
+        let names = dir::entries(&instances).doing("read", self.layout().instances())?;
+        let read = read_all(&instances, &names);
+        let mut found = read
+            .map_err(|(name, errno)| IoFailure::new("read", self.layout().instances().join(name), errno))?;
+        found.sort_by_cached_key(|entry| {
+            let (created, name) = entry.order();
+            (created.is_none(), created, name)
+        });
+        Ok(found)
+    }
+}
+
+type Named = (OsString, FileType);
+type Found = std::result::Result<Vec<Entry>, (OsString, Errno)>;
+
+fn read_all(instances: &OwnedFd, names: &[Named]) -> Found {
+    if names.len() < MANY {
+        return read_some(instances, names);
+    }
+    let (ours, theirs) = names.split_at(names.len() / 2);
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().spawn_scoped(scope, || read_some(instances, theirs));
+        let mut found = read_some(instances, ours)?;
+        found.extend(match other {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
+            Err(_) => read_some(instances, theirs)?,
+        });
+        Ok(found)
+    })
+}
+
+fn read_some(instances: &OwnedFd, names: &[Named]) -> Found {
+    let mut reader = Reader::new();
+    let mut found = Vec::with_capacity(names.len());
+    for (name, kind) in names {
+        found.extend(look(&mut reader, instances, name, *kind).map_err(|errno| (name.clone(), errno))?);
+    }
+    Ok(found)
+}
+
+/// What is called `name` among the units; `None` if it went away while we looked.
+fn look(
+    reader: &mut Reader,
+    instances: &OwnedFd,
+    name: &OsStr,
+    kind: FileType,
+) -> rustix::io::Result<Option<Entry>> {
+    let damaged = |reason| Ok(Some(Entry::Damaged { name: name.to_string_lossy().into_owned(), reason }));
+    let kind = match kind {
+        FileType::Unknown => match dir::stat(instances, name) {
+            Ok(stat) => dir::kind(&stat),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno),
+        },
+        known => known,
+    };
+    match kind {
+        FileType::Directory => {}
+        FileType::Symlink => return damaged(Damage::Link),
+        _ => return damaged(Damage::NotADirectory),
+    }
+    let Some(id) = id_of(name) else {
+        return damaged(Damage::NotAnId);
+    };
+    match reader.read(instances, format!("{id}/{MANIFEST}"), id) {
+        Ok(instance) => Ok(Some(Entry::Sound(instance))),
+        Err(Trouble::Absent) => match dir::stat(instances, name) {
+            Ok(_) => damaged(Damage::Missing),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        },
+        Err(Trouble::Damaged(reason)) => damaged(reason),
+        Err(Trouble::System(errno)) => Err(errno),
+    }
+}
+
+/// The id that a directory is called by: only in its canonical spelling, or one id could have two units.
+fn id_of(name: &OsStr) -> Option<InstanceId> {
+    let name = name.to_str()?;
+    name.parse().ok().filter(|id: &InstanceId| id.as_str() == name)
+}

@@ -1,0 +1,166 @@
+//! Locks that end with whoever holds them.
+//!
+//! A lock is `flock` on a file that is never unlinked while anyone might hold it: a second file of the same name would
+//! be a second lock. The kernel releases it when its holder dies, so there are no stale locks to break.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::damage::Damage;
+use crate::layout::LOCK;
+use crate::{atomic, dir};
+
+/// Who else may hold the lock at the same time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Others that share it.
+    Shared,
+    /// Nobody.
+    Alone,
+}
+
+/// Why a lock could not be taken.
+pub(crate) enum Failure {
+    /// Somebody else had it all the time.
+    Busy {
+        holder: Option<u32>,
+    },
+    /// There is no lock file, and none was to be made.
+    Absent,
+    /// The lock file is not a file.
+    Damaged(Damage),
+    System(Errno),
+}
+
+impl Failure {
+    /// The error for the lock of a directory at `path` that is not a unit.
+    pub(crate) fn at(self, path: PathBuf, waited: Duration) -> crate::Error {
+        match self {
+            Self::Busy { holder } => crate::Error::Locked { path, holder, waited },
+            Self::Absent => crate::IoFailure::new("lock", path, Errno::NOENT).into(),
+            Self::Damaged(_) => crate::Error::Taken { path: path.join(LOCK) },
+            Self::System(errno) => crate::IoFailure::new("lock", path, errno).into(),
+        }
+    }
+}
+
+/// Takes the lock of the directory `dir`, waiting at most `patience`, and makes its file if it is missing.
+/// Closing the result releases it.
+pub(crate) fn take(dir: impl AsFd, hold: Hold, patience: Duration) -> Result<OwnedFd, Failure> {
+    let dir = dir.as_fd();
+    let file = loop {
+        match open(dir) {
+            Err(Failure::Absent) => {}
+            opened => break opened?,
+        }
+        match atomic::create_empty(dir, LOCK.as_ref(), Mode::RUSR | Mode::WUSR) {
+            Ok(file) => break file,
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(Failure::System(errno)),
+        }
+    };
+    wait(file, hold, patience)
+}
+
+/// Takes the lock of `dir` for oneself if it is free now, and makes no file.
+pub(crate) fn take_if_free(dir: impl AsFd) -> Result<OwnedFd, Failure> {
+    wait(open(dir)?, Hold::Alone, Duration::ZERO)
+}
+
+fn open(dir: impl AsFd) -> Result<OwnedFd, Failure> {
+    let dir = dir.as_fd();
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let found = match rustix::fs::openat(dir, LOCK, flags, Mode::empty()) {
+        Ok(file) => match rustix::fs::fstat(&file).map(|s| dir::kind(&s)) {
+            Ok(FileType::RegularFile) => return Ok(file),
+            Ok(other) => Ok(other),
+            Err(errno) => Err(errno),
+        },
+        Err(Errno::NOENT) => return Err(Failure::Absent),
+        Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => dir::stat(dir, LOCK).map(|s| dir::kind(&s)),
+        Err(errno) => Err(errno),
+    };
+    let kind = found.map_err(Failure::System)?;
+    Err(Damage::unless_regular(LOCK, kind).map_or(Failure::System(Errno::AGAIN), Failure::Damaged))
+}
+
+fn wait(file: OwnedFd, hold: Hold, patience: Duration) -> Result<OwnedFd, Failure> {
+    const LONGEST_PAUSE: Duration = Duration::from_millis(25);
+    let operation = match hold {
+        Hold::Shared => FlockOperation::NonBlockingLockShared,
+        Hold::Alone => FlockOperation::NonBlockingLockExclusive,
+    };
+    let deadline = Instant::now() + patience;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match rustix::fs::flock(&file, operation) {
+            Ok(()) => return Ok(file),
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(Failure::Busy { holder: holder(&file) });
+                }
+                std::thread::sleep(pause.min(left));
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(errno) => return Err(Failure::System(errno)),
+        }
+    }
+}
+
+/// Who holds the lock, as far as the kernel tells: some file systems show another device than they lock on.
+fn holder(file: &OwnedFd) -> Option<u32> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let locked = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
+    let table = std::fs::read_to_string("/proc/locks").ok()?;
+    table.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let is_flock = fields.next() == Some("FLOCK");
+        let pid = fields.nth(2)?;
+        (is_flock && fields.next() == Some(&locked)).then(|| pid.parse().ok())?.filter(|pid| *pid > 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const NOW: Duration = Duration::ZERO;
+
+    #[test]
+    fn a_lock_that_is_held_names_its_holder_and_is_free_when_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let fd = fs::File::open(dir.path()).unwrap();
+        let held = take(&fd, Hold::Alone, NOW).ok().unwrap();
+        for hold in [Hold::Alone, Hold::Shared] {
+            match take(&fd, hold, Duration::from_millis(5)) {
+                Err(Failure::Busy { holder }) => assert_eq!(holder, Some(std::process::id())),
+                _ => panic!("it was taken twice"),
+            }
+        }
+        assert!(matches!(take_if_free(&fd), Err(Failure::Busy { .. })));
+        drop(held);
+        let shared = [take(&fd, Hold::Shared, NOW).ok().unwrap(), take(&fd, Hold::Shared, NOW).ok().unwrap()];
+        assert!(matches!(take_if_free(&fd), Err(Failure::Busy { .. })));
+        drop(shared);
+        assert!(take_if_free(&fd).is_ok());
+    }
+
+    #[test]
+    fn a_missing_lock_file_is_made_only_by_those_who_wait() {
+        let dir = tempfile::tempdir().unwrap();
+        let fd = fs::File::open(dir.path()).unwrap();
+        assert!(matches!(take_if_free(&fd), Err(Failure::Absent)));
+        assert!(!dir.path().join(LOCK).exists());
+        assert!(take(&fd, Hold::Alone, NOW).is_ok());
+        assert!(dir.path().join(LOCK).exists());
+    }
+}

@@ -1,0 +1,308 @@
+//! The manifest of a unit as bytes: reading it with one `open` and one `read`, and saying precisely what is wrong with it.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use abide_model::instance::{Change, MANIFEST_VERSION};
+use abide_model::{Instance, InstanceId, Policy, Recipe, Scope, Session, Standing, Timestamp};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::error::Category;
+
+use crate::damage::Damage;
+use crate::dir;
+use crate::error::{IoFailure, ReadError};
+use crate::layout::MANIFEST;
+
+/// No manifest is larger.
+const LIMIT: usize = 4 << 20;
+/// Nearly every manifest is smaller, so that one read gets it and a second one is not needed to see its end.
+const USUAL: usize = 64 << 10;
+
+/// What reading a manifest met instead of one.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// Nothing of that name, or the unit itself is gone.
+    Absent,
+    /// It can not be understood.
+    Damaged(Damage),
+    /// The system refused for a reason of its own, which says nothing about the manifest.
+    System(Errno),
+}
+
+impl Trouble {
+    /// The error that this is when it is about the instance `id`, whose unit is at `place`.
+    pub(crate) fn with(self, id: InstanceId, place: &Path) -> ReadError {
+        match self {
+            Self::Absent => ReadError::NotFound(id),
+            Self::Damaged(reason) => ReadError::Damaged { id, reason },
+            Self::System(errno) => IoFailure::new("read", place, errno).into(),
+        }
+    }
+}
+
+/// Reads manifests, one after the other, into the same buffer.
+pub(crate) struct Reader {
+    buffer: Vec<u8>,
+}
+
+impl Reader {
+    pub(crate) fn new() -> Self {
+        Self { buffer: vec![0; USUAL] }
+    }
+
+    /// The manifest at `path`, relative to `dir`, of the instance `id`.
+    pub(crate) fn read(
+        &mut self,
+        dir: impl AsFd,
+        path: impl AsRef<OsStr>,
+        id: InstanceId,
+    ) -> Result<Instance, Trouble> {
+        // Without NONBLOCK a named pipe in the place of the manifest would hang every listing.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(dir.as_fd(), path.as_ref(), flags, Mode::empty())
+            .map_err(|errno| why_not_opened(errno, dir.as_fd(), path.as_ref()))?;
+        let decoded = self.contents(&file).and_then(|bytes| decode(bytes, id).map_err(Trouble::Damaged));
+        // Only what can not be used is looked at more closely: asking first would cost a call for each sound manifest.
+        decoded.map_err(|trouble| match rustix::fs::fstat(&file) {
+            Ok(stat) => Damage::unless_regular(MANIFEST, dir::kind(&stat)).map_or(trouble, Trouble::Damaged),
+            Err(_) => trouble,
+        })
+    }
+
+    fn contents(&mut self, file: &OwnedFd) -> Result<&[u8], Trouble> {
+        let mut len = 0;
+        loop {
+            if len == self.buffer.len() {
+                if len > LIMIT {
+                    return Err(Trouble::Damaged(Damage::TooLarge));
+                }
+                self.buffer.resize((len * 4).min(LIMIT + 1), 0);
+            }
+            // A positioned read fails on pipes and terminals, whose contents would be gone once read.
+            match rustix::io::pread(file, &mut self.buffer[len..], len as u64) {
+                Ok(n) => {
+                    len += n;
+                    if len < self.buffer.len() {
+                        break;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(unreadable(errno)),
+            }
+        }
+        Ok(&self.buffer[..len])
+    }
+}
+
+fn why_not_opened(errno: Errno, dir: impl AsFd, path: &OsStr) -> Trouble {
+    match errno {
+        Errno::NOENT => Trouble::Absent,
+        Errno::LOOP | Errno::NXIO => match dir::stat(dir, path) {
+            Ok(stat) => {
+                let damage = Damage::unless_regular(MANIFEST, dir::kind(&stat));
+                damage.map_or_else(|| unreadable(errno), Trouble::Damaged)
+            }
+            Err(_) => unreadable(errno),
+        },
+        Errno::NOTDIR => Trouble::Damaged(Damage::NotADirectory),
+        errno => unreadable(errno),
+    }
+}
+
+fn unreadable(errno: Errno) -> Trouble {
+    match errno {
+        // These are about this process or this machine, and pass.
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM => Trouble::System(errno),
+        errno => {
+            let problem = std::io::Error::from(errno).to_string();
+            Trouble::Damaged(Damage::Unreadable { file: MANIFEST, problem })
+        }
+    }
+}
+
+/// The instance that `bytes` describe, which must be `id`.
+pub(crate) fn decode(bytes: &[u8], id: InstanceId) -> Result<Instance, Damage> {
+    if bytes.is_empty() {
+        return Err(Damage::Empty);
+    }
+    let instance: Instance = serde_json::from_slice(bytes).map_err(|error| diagnose(bytes, &error))?;
+    if instance.version != MANIFEST_VERSION {
+        return Err(wrong_version(instance.version.into()));
+    }
+    if instance.id != id {
+        return Err(Damage::WrongId(instance.id));
+    }
+    Ok(instance)
+}
+
+/// The bytes of the manifest of `instance`, checked to read back as the same instance: a manifest that this abide
+/// could not read again would be damage done by our own hand.
+pub(crate) fn encode(instance: &Instance) -> Result<Vec<u8>, String> {
+    let mut bytes = serde_json::to_vec_pretty(instance).map_err(|error| error.to_string())?;
+    bytes.push(b'\n');
+    if bytes.len() > LIMIT {
+        return Err(Damage::TooLarge.to_string());
+    }
+    match decode(&bytes, instance.id) {
+        Ok(back) if back == *instance => Ok(bytes),
+        Ok(_) => Err("it would read back as something else".to_owned()),
+        Err(damage) => Err(damage.to_string()),
+    }
+}
+
+fn wrong_version(found: u64) -> Damage {
+    if found > MANIFEST_VERSION.into() {
+        Damage::Newer(found)
+    } else {
+        Damage::Field { field: "version", problem: format!("no abide ever wrote version {found}") }
+    }
+}
+
+fn diagnose(bytes: &[u8], error: &serde_json::Error) -> Damage {
+    match error.classify() {
+        Category::Eof => Damage::Torn { line: error.line(), column: error.column() },
+        Category::Syntax | Category::Io => Damage::NotJson(error.to_string()),
+        Category::Data => match serde_json::from_slice::<Value>(bytes) {
+            Ok(value) => diagnose_value(&value, error),
+            Err(error) if error.is_eof() => Damage::Torn { line: error.line(), column: error.column() },
+            Err(error) => Damage::NotJson(error.to_string()),
+        },
+    }
+}
+
+fn diagnose_value(value: &Value, error: &serde_json::Error) -> Damage {
+    // The version comes first: what a newer abide wrote need not look like anything that this one knows.
+    match value.get("version").and_then(Value::as_u64) {
+        Some(version) if version != u64::from(MANIFEST_VERSION) => return wrong_version(version),
+        _ => {}
+    }
+    for (field, check) in FIELDS {
+        if let Some(found) = value.get(field)
+            && let Err(error) = check(found)
+        {
+            return Damage::Field { field, problem: error.to_string() };
+        }
+    }
+    Damage::Shape(error.to_string())
+}
+
+type Check = fn(&Value) -> Result<(), serde_json::Error>;
+
+/// The fields of a manifest, because the parser says what is wrong but not where.
+const FIELDS: &[(&str, Check)] = &[
+    ("version", is::<u32>),
+    ("id", is::<InstanceId>),
+    ("name", is::<Option<String>>),
+    ("scope", is::<Scope>),
+    ("role", is::<String>),
+    ("status", is::<Standing>),
+    ("policy", is::<Option<Policy>>),
+    ("generation", is::<u64>),
+    ("created", is::<Timestamp>),
+    ("recipe", is::<Recipe>),
+    ("sessions", is::<Vec<Session>>),
+    ("last_session", is::<u32>),
+    ("history", is::<Vec<Change>>),
+];
+
+fn is<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {
+    T::deserialize(value).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use abide_model::ProcessIdentity;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn instance() -> Instance {
+        let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
+        let scope = Scope::directory("/work/shop".into());
+        let recipe = Recipe::on_host("/work/shop".into());
+        let mut instance = Instance::starting(
+            "k7p9m2xq".parse().unwrap(),
+            scope,
+            "default".into(),
+            recipe,
+            by,
+            Timestamp(1000),
+        );
+        instance.name = Some("shop".into());
+        instance.policy = Some(Policy::Keep);
+        instance.last_session = 3;
+        instance
+    }
+
+    fn damage(bytes: &[u8]) -> String {
+        decode(bytes, instance().id).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_type_is_named_whichever_it_is() {
+        let whole = serde_json::to_value(instance()).unwrap();
+        for field in whole.as_object().unwrap().keys() {
+            let mut wrong = whole.clone();
+            wrong[field] = serde_json::json!({"wrong": ["type"]});
+            let said = damage(wrong.to_string().as_bytes());
+            assert!(said.starts_with(&format!("field `{field}` of instance.json: ")), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_missing_is_named() {
+        for field in ["id", "scope", "role", "status", "created", "recipe"] {
+            let mut whole = serde_json::to_value(instance()).unwrap();
+            whole.as_object_mut().unwrap().remove(field);
+            let said = damage(whole.to_string().as_bytes());
+            let expected = format!("instance.json is not a manifest: missing field `{field}`");
+            assert!(said.starts_with(&expected), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_newer_manifest_is_recognised_even_if_nothing_else_in_it_is() {
+        let newer = "written by a newer abide (manifest version 2; this one knows 1): upgrade abide";
+        assert_eq!(damage(br#"{"version": 2, "id": {"bits": 7}, "mood": "fine"}"#), newer);
+        let mut whole = serde_json::to_value(instance()).unwrap();
+        whole["version"] = 2.into();
+        assert_eq!(damage(whole.to_string().as_bytes()), newer);
+        whole["version"] = 0.into();
+        assert_eq!(
+            damage(whole.to_string().as_bytes()),
+            "field `version` of instance.json: no abide ever wrote version 0"
+        );
+    }
+
+    #[test]
+    fn what_could_not_be_read_back_is_not_encoded() {
+        let mut twice = instance();
+        twice.extra.insert("id".into(), "k7p9m2xr".into());
+        assert!(encode(&twice).is_err(), "a field of ours hidden among the unknown ones");
+        let mut damaged = instance();
+        damaged.status.status = abide_model::Status::Damaged("x".into());
+        assert!(encode(&damaged).is_err());
+        let mut huge = instance();
+        huge.name = Some("x".repeat(LIMIT));
+        assert!(encode(&huge).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_part_of_a_manifest_passes_for_a_whole_one(cut in 0.0..1.0f64) {
+            let whole = encode(&instance()).unwrap();
+            // The line break at the end is the one byte whose loss means nothing.
+            let cut = (cut * (whole.len() - 1) as f64) as usize;
+            prop_assert!(decode(&whole[..cut], instance().id).is_err());
+        }
+
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(decode(&bytes, instance().id).is_err());
+        }
+    }
+}

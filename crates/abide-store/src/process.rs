@@ -1,0 +1,124 @@
+//! Who a process is, so that a later one with the same number is not taken for it.
+
+use std::sync::OnceLock;
+
+use abide_model::ProcessIdentity;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+/// This process. Where `/proc` can not be read the start time is 0, which [`alive`] answers with "can not tell".
+pub fn this() -> ProcessIdentity {
+    let pid = std::process::id();
+    identity(pid).unwrap_or_else(|| ProcessIdentity { pid, start: 0, boot: boot_id().to_owned() })
+}
+
+/// The process that has the number `pid` now, if there is one that can be seen.
+pub fn identity(pid: u32) -> Option<ProcessIdentity> {
+    match look(pid) {
+        Seen::Running { start } => Some(ProcessIdentity { pid, start, boot: boot_id().to_owned() }),
+        Seen::Ended | Seen::Unclear => None,
+    }
+}
+
+/// Whether that very process still runs; `None` if that can not be found out. A zombie does not run.
+pub fn alive(process: &ProcessIdentity) -> Option<bool> {
+    if process.boot.is_empty() || boot_id().is_empty() || process.start == 0 {
+        return None;
+    }
+    if process.boot != boot_id() {
+        return Some(false);
+    }
+    match look(process.pid) {
+        Seen::Running { start } => Some(start == process.start),
+        Seen::Ended => Some(false),
+        Seen::Unclear => None,
+    }
+}
+
+/// The id of this boot of the machine; empty where the kernel does not tell.
+pub fn boot_id() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        text.trim().to_owned()
+    })
+}
+
+enum Seen {
+    Running { start: u64 },
+    Ended,
+    Unclear,
+}
+
+fn look(pid: u32) -> Seen {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => match parse_stat(&stat) {
+            Some((b'Z' | b'X' | b'x', _)) => Seen::Ended,
+            Some((_, start)) => Seen::Running { start },
+            None => Seen::Unclear,
+        },
+        // A /proc that hides other users' processes, or that is not there, says "no such file" about the living too.
+        Err(_) => match i32::try_from(pid).ok().and_then(Pid::from_raw).map(test_kill_process) {
+            Some(Err(Errno::SRCH)) | None => Seen::Ended,
+            Some(_) => Seen::Unclear,
+        },
+    }
+}
+
+/// State and start time out of `/proc/<pid>/stat`. The name in parentheses may hold anything, parentheses included, so
+/// fields are counted from the last one.
+fn parse_stat(stat: &str) -> Option<(u8, u64)> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?.bytes().next()?;
+    let start = fields.nth(18)?.parse().ok()?;
+    Some((state, start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_its_number_alone_is_not_enough() {
+        let me = this();
+        assert_eq!(alive(&me), Some(true));
+        assert_eq!(
+            alive(&ProcessIdentity { start: me.start + 1, ..me.clone() }),
+            Some(false),
+            "a reused pid"
+        );
+        assert_eq!(
+            alive(&ProcessIdentity { boot: "other".into(), ..me.clone() }),
+            Some(false),
+            "another boot"
+        );
+        assert_eq!(alive(&ProcessIdentity { start: 0, ..me.clone() }), None, "nothing to tell it by");
+        assert_eq!(alive(&ProcessIdentity { boot: String::new(), ..me }), None, "nothing to tell it by");
+    }
+
+    #[test]
+    fn a_process_that_ended_is_dead_before_and_after_it_is_reaped() {
+        let mut sleeper = std::process::Command::new("sh");
+        let mut child = sleeper.args(["-c", "read x"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let it = identity(child.id()).unwrap();
+        assert_eq!(alive(&it), Some(true));
+        child.kill().unwrap();
+        // Waits for the end without reaping, so that the zombie can be looked at.
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), ended).unwrap();
+        assert_eq!(alive(&it), Some(false), "a zombie was taken for a process");
+        child.wait().unwrap();
+        assert_eq!(alive(&it), Some(false));
+        assert!(identity(it.pid).is_none_or(|other| other != it));
+    }
+
+    #[test]
+    fn a_hostile_process_name_does_not_confuse_the_fields() {
+        let stat = "7 (a) R 1 (b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
+        assert_eq!(parse_stat(stat), Some((b'S', 4242)));
+        assert_eq!(parse_stat("7 (sh) S 1"), None);
+        assert_eq!(parse_stat(""), None);
+    }
+}

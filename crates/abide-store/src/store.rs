@@ -1,0 +1,175 @@
+//! The store itself: opening it, and reading and changing single instances.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide_model::{Instance, InstanceId};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::dir;
+use crate::error::{Doing as _, Error, HomeError, IoFailure, ReadError, Result};
+use crate::layout::{INSTANCES, LOG, Layout, STAGING, TRASH, UnitPaths};
+use crate::unit::{self, UnitLock};
+
+/// How long an operation waits for a lock that somebody else holds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The instances of one operator. Cheap to clone, and holds nothing open.
+#[derive(Debug, Clone)]
+pub struct Store {
+    layout: Arc<Layout>,
+    patience: Duration,
+}
+
+/// A unit that was just made.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// What is in its manifest.
+    pub instance: Instance,
+    /// Where it is.
+    pub paths: UnitPaths,
+}
+
+impl Store {
+    /// The store at `home`, with its directories made if they are missing. Refuses a home in which anybody else could
+    /// replace what is ours.
+    pub fn open(home: PathBuf) -> Result<Self> {
+        let home = resolved_home(home)?;
+        let store = Self::at(home);
+        let fd = match store.try_open_home() {
+            Err(Errno::NOTDIR) => {
+                return Err(HomeError::NotADirectory(store.layout().home().to_owned()).into());
+            }
+            opened => opened.doing("open", store.layout().home())?,
+        };
+        refuse_if_others_may_write(&fd, store.layout().home())?;
+        for name in [INSTANCES, TRASH, STAGING, LOG] {
+            let path = store.layout().home().join(name);
+            let section = match dir::ensure(&fd, name) {
+                Ok(section) => section,
+                Err(Errno::NOTDIR | Errno::LOOP) => return Err(not_a_directory(&fd, name, path).into()),
+                Err(errno) => return Err(IoFailure::new("make the directory", path, errno).into()),
+            };
+            refuse_if_others_may_write(&section, &path)?;
+        }
+        Ok(store)
+    }
+
+    /// The store at `home` as it is, for readers: touches nothing, and one that does not exist lists as empty.
+    pub fn at(home: PathBuf) -> Self {
+        Self { layout: Arc::new(Layout::new(home)), patience: PATIENCE }
+    }
+
+    /// The same store, waiting at most `patience` for a lock that somebody else holds.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Where everything is.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// What is known about the instance `id`. Never waits for a lock: what is read is whole, if perhaps about to change.
+    pub fn read(&self, id: InstanceId) -> Result<Instance, ReadError> {
+        let Some(instances) = self.open_section_if_there(INSTANCES)? else {
+            return Err(ReadError::NotFound(id));
+        };
+        unit::read(&instances, id.as_str(), id)
+            .map_err(|trouble| trouble.with(id, self.layout.unit(id).dir()))
+    }
+
+    /// Changes the instance `id` under its lock. Writes only if something changed; an error of `change` leaves all as
+    /// it was.
+    pub fn update<T, E: From<Error>>(
+        &self,
+        id: InstanceId,
+        change: impl FnOnce(&mut Instance) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut unit = self.lock(id)?;
+        let mut instance = unit.instance().clone();
+        let answer = change(&mut instance)?;
+        if instance != *unit.instance() {
+            unit.write(&instance)?;
+        }
+        Ok(answer)
+    }
+
+    /// Takes the lock of the instance `id`, for work that is longer than one change.
+    pub fn lock(&self, id: InstanceId) -> Result<UnitLock> {
+        UnitLock::take(self, id)
+    }
+
+    pub(crate) fn open_home(&self) -> Result<OwnedFd, IoFailure> {
+        self.try_open_home().doing("open", self.layout.home())
+    }
+
+    fn try_open_home(&self) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat(CWD, self.layout.home(), flags, Mode::empty())
+    }
+
+    /// One of the store's own directories, made again if somebody removed it.
+    pub(crate) fn open_section(&self, name: &'static str) -> Result<OwnedFd, IoFailure> {
+        dir::ensure(self.open_home()?, name).doing("open", self.layout.home().join(name))
+    }
+
+    /// One of the store's own directories, or `None` where there is no store. Any other failure is one: an unreadable
+    /// store that looked empty would have everything in it taken for garbage.
+    pub(crate) fn open_section_if_there(&self, name: &'static str) -> Result<Option<OwnedFd>, IoFailure> {
+        let opened = self.try_open_home().and_then(|home| dir::open(home, name));
+        match opened {
+            Err(Errno::NOENT) => Ok(None),
+            opened => opened.map(Some).doing("open", self.layout.home().join(name)),
+        }
+    }
+}
+
+/// Makes `home` if it is missing, and says where it really is.
+fn resolved_home(home: PathBuf) -> Result<PathBuf> {
+    let failed = |doing: &'static str, error: &std::io::Error| {
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+        Error::Io(IoFailure::new(doing, &home, errno))
+    };
+    match std::fs::canonicalize(&home) {
+        Ok(real) => return Ok(real),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed("open", &error)),
+    }
+    if std::fs::symlink_metadata(&home).is_ok_and(|found| found.is_symlink()) {
+        return Err(HomeError::DanglingLink(home).into());
+    }
+    if let Some(parent) = home.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| failed("make the directory above", &error))?;
+    }
+    match dir::make(CWD, &home) {
+        Ok(_) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(IoFailure::new("make the directory", home, errno).into()),
+    }
+    std::fs::canonicalize(&home).map_err(|error| failed("open", &error))
+}
+
+fn refuse_if_others_may_write(fd: &OwnedFd, path: &Path) -> Result<()> {
+    let stat = rustix::fs::fstat(fd).doing("look at", path)?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(HomeError::Foreign { path: path.to_owned(), owner: stat.st_uid }.into());
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return Err(HomeError::Writable { path: path.to_owned(), mode: stat.st_mode & 0o7777 }.into());
+    }
+    Ok(())
+}
+
+fn not_a_directory(parent: &OwnedFd, name: &str, path: PathBuf) -> HomeError {
+    match dir::stat(parent, name).map(|s| dir::kind(&s)) {
+        Ok(rustix::fs::FileType::Symlink) => HomeError::Link(path),
+        _ => HomeError::NotADirectory(path),
+    }
+}

@@ -1,0 +1,139 @@
+//! The trash: what was removed, until its time is up.
+
+use std::os::fd::OwnedFd;
+
+use abide_model::{Event, Instance, InstanceId, Timestamp};
+use rustix::io::Errno;
+
+use crate::damage::Damage;
+use crate::error::{Doing as _, Error, IoFailure, Result};
+use crate::layout::{INSTANCES, PURGING, TRASH, TrashName};
+use crate::manifest::Trouble;
+use crate::staging::Staging;
+use crate::store::Store;
+use crate::unit::{self, Held, HoldFailure};
+use crate::{crash, dir, tree};
+
+/// A unit in the trash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrashEntry {
+    /// What it is called there, which says whose it is and when it was removed.
+    pub name: TrashName,
+    /// What is in its manifest, or why that can not be read.
+    pub content: Result<Instance, Damage>,
+}
+
+impl Store {
+    /// Moves the instance `id` to the trash, if it is ending.
+    pub fn trash(&self, id: InstanceId, now: Timestamp) -> Result<TrashName> {
+        self.lock(id)?.trash(now)
+    }
+
+    /// What is in the trash, oldest first.
+    pub fn trashed(&self) -> Result<Vec<TrashEntry>> {
+        let Some(trash) = self.open_section_if_there(TRASH)? else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        for name in self.trash_names(&trash)? {
+            let content = match unit::read(&trash, &name.to_string(), name.id) {
+                Ok(instance) => Ok(instance),
+                Err(Trouble::Damaged(damage)) => Err(damage),
+                Err(Trouble::Absent) => continue,
+                Err(Trouble::System(errno)) => {
+                    return Err(IoFailure::new("read", self.layout().trashed(&name).dir(), errno).into());
+                }
+            };
+            found.push(TrashEntry { name, content });
+        }
+        Ok(found)
+    }
+
+    fn trash_names(&self, trash: &OwnedFd) -> Result<Vec<TrashName>> {
+        let entries = dir::entries(trash).doing("read", self.layout().trash())?;
+        let mut names: Vec<TrashName> =
+            entries.iter().filter_map(|(name, _)| name.to_str()?.parse().ok()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// How much disk space purging `name` would free, in bytes. Walks the whole tree.
+    pub fn trash_size(&self, name: &TrashName) -> Result<u64> {
+        let trash = self.open_section(TRASH)?;
+        Ok(tree::size(&trash, name.to_string().as_ref()))
+    }
+
+    /// Takes `name` back out of the trash. The manifest is changed first, so that a crash before the move leaves
+    /// the unit in the trash, and one after it leaves an instance that is whole.
+    pub fn restore(&self, name: &TrashName, now: Timestamp) -> Result<InstanceId> {
+        let (id, entry) = (name.id, name.to_string());
+        let (from, to) = (self.layout().trashed(name), self.layout().unit(id));
+        let trash = self.open_section(TRASH)?;
+        let instances = self.open_section(INSTANCES)?;
+        let trouble_here = |trouble: Trouble| match trouble {
+            Trouble::Absent => Error::NotInTrash(entry.clone()),
+            trouble => trouble.with(id, from.dir()).into(),
+        };
+        // A damaged unit is left exactly as it is: not even a missing lock file is made in it.
+        unit::read(&trash, &entry, id).map_err(trouble_here)?;
+        let held = self.hold_trashed(&trash, name)?;
+        let mut instance = unit::read(&trash, &entry, id).map_err(trouble_here)?;
+        if dir::stat(&instances, id.as_str()).is_ok() {
+            return Err(Error::Taken { path: to.dir().to_owned() });
+        }
+        if instance.apply(&Event::TakenFromTrash, "taken back out of the trash", now)? {
+            let written = Staging::enter(self)?.write_manifest(&instance, &held.dir, from.dir());
+            written.map_err(|error| match error {
+                // What is done is only the first half, and the second does not happen.
+                Error::NotDurable(failure) => failure.into(),
+                error => error,
+            })?;
+        }
+        crash::point("store.restore.stamped");
+        match dir::move_to_free(&trash, &entry, &instances, id.as_str()) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Err(Error::Taken { path: to.dir().to_owned() }),
+            Err(errno) => return Err(IoFailure::new("take out of the trash", from.dir(), errno).into()),
+        }
+        crash::point("store.restore.renamed");
+        rustix::fs::fsync(&instances).doing("sync", self.layout().instances()).map_err(Error::NotDurable)?;
+        rustix::fs::fsync(&trash).doing("sync", self.layout().trash()).map_err(Error::NotDurable)?;
+        tracing::info!(%id, %name, "taken out of the trash");
+        Ok(id)
+    }
+
+    /// Deletes `name` from the trash for good. It is renamed first, so that what a crash leaves of it never looks like
+    /// something to restore; a sweep finishes the deletion.
+    pub fn purge(&self, name: &TrashName) -> Result<()> {
+        let (entry, doomed) = (name.to_string(), format!("{PURGING}{name}"));
+        let (path, trash_path) = (self.layout().trashed(name), self.layout().trash());
+        let trash = self.open_section(TRASH)?;
+        // It was decided about before it came here, so a damaged entry goes like any other; it just has no lock.
+        let _held = match self.hold_trashed(&trash, name) {
+            Ok(held) => Some(held),
+            Err(locked @ (Error::Locked { .. } | Error::NotInTrash(_))) => return Err(locked),
+            Err(_) => None,
+        };
+        match dir::move_to_free(&trash, &entry, &trash, &doomed) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(Error::NotInTrash(entry)),
+            Err(Errno::EXIST) => return Err(Error::Taken { path: trash_path.join(doomed) }),
+            Err(errno) => return Err(IoFailure::new("delete", path.dir(), errno).into()),
+        }
+        crash::point("store.purge.renamed");
+        rustix::fs::fsync(&trash).doing("sync", &trash_path)?;
+        tree::remove(&trash, doomed.as_ref()).map_err(|failure| failure.under(&trash_path))?;
+        crash::point("store.purge.deleted");
+        rustix::fs::fsync(&trash).doing("sync", &trash_path).map_err(Error::NotDurable)?;
+        tracing::info!(%name, "purged");
+        Ok(())
+    }
+
+    fn hold_trashed(&self, trash: &OwnedFd, name: &TrashName) -> Result<Held> {
+        let entry = name.to_string();
+        Held::take(trash, &entry, self.patience()).map_err(|failure| match failure {
+            HoldFailure::Trouble(Trouble::Absent) => Error::NotInTrash(entry),
+            failure => failure.with(name.id, self.layout().trashed(name).dir(), self.patience()),
+        })
+    }
+}

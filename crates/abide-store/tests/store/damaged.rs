@@ -1,0 +1,309 @@
+//! Every way in which a unit can be unreadable: each is named, and none is touched.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use abide_model::{InstanceId, Timestamp};
+use abide_store::{Damage, Entry, Error, ReadError, Store};
+use rustix::fs::{CWD, FileType, Mode};
+
+use crate::common::{NOBODY, Sandbox, as_nobody, bump, create, end, not_run, snapshot, sound, starting};
+
+const ID: &str = "k7p9m2xq";
+
+fn id() -> InstanceId {
+    ID.parse().unwrap()
+}
+
+/// A sound manifest with `change` done to it.
+fn manifest(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
+    let mut value = serde_json::to_value(starting(id())).unwrap();
+    change(&mut value);
+    serde_json::to_vec_pretty(&value).unwrap()
+}
+
+/// A way to be damaged: what it is called, how it comes about in an empty unit, and what is said about it.
+type Kind = (&'static str, Make, &'static str);
+type Make = fn(&Path);
+
+const KINDS: &[Kind] = &[
+    ("empty", |unit| write(unit, b""), "instance.json is empty"),
+    (
+        "torn",
+        |unit| write(unit, &manifest(|_| {})[..200]),
+        "instance.json is torn: it ends in the middle, at line ",
+    ),
+    ("zeros", |unit| write(unit, &[0; 300]), "instance.json is not JSON: expected value at line 1 column 1"),
+    ("text", |unit| write(unit, b"hello"), "instance.json is not JSON: expected value at line 1 column 1"),
+    (
+        "not UTF-8",
+        |unit| write(unit, b"{\"version\": \"\xff\"}"),
+        "instance.json is not JSON: invalid unicode",
+    ),
+    ("two documents", |unit| write(unit, b"{} {}"), "instance.json is not"),
+    (
+        "another document",
+        |unit| write(unit, b"{}"),
+        "instance.json is not a manifest: missing field `version`",
+    ),
+    ("a list", |unit| write(unit, b"[1, 2]"), "instance.json is not a manifest: "),
+    (
+        "wrong type",
+        |unit| write(unit, &manifest(|m| m["sessions"] = 7.into())),
+        "field `sessions` of instance.json: ",
+    ),
+    (
+        "unknown status",
+        |unit| write(unit, &manifest(|m| m["status"]["state"] = "paused".into())),
+        "field `status` of instance.json: unknown status `paused`",
+    ),
+    (
+        "newer",
+        |unit| write(unit, &manifest(|m| m["version"] = 2.into())),
+        "written by a newer abide (manifest version 2; this one knows 1): upgrade abide",
+    ),
+    (
+        "newer beyond recognition",
+        |unit| write(unit, br#"{"version": 9, "everything": "else"}"#),
+        "written by a newer abide (manifest version 9; this one knows 1): upgrade abide",
+    ),
+    (
+        "somebody else's",
+        |unit| write(unit, &manifest(|m| m["id"] = "00000000".into())),
+        "instance.json says that it is 00000000, which is not what the directory is called",
+    ),
+    (
+        "too large",
+        |unit| fs::File::create(unit.join("instance.json")).unwrap().set_len(5 << 20).unwrap(),
+        "instance.json is larger than 4 MiB",
+    ),
+    ("no manifest", |_| {}, "it holds no instance.json"),
+    (
+        "a directory",
+        |unit| fs::create_dir(unit.join("instance.json")).unwrap(),
+        "its instance.json is a directory",
+    ),
+    (
+        "a link to a sound manifest",
+        |unit| {
+            write(unit, &manifest(|_| {}));
+            fs::rename(unit.join("instance.json"), unit.join("real.json")).unwrap();
+            symlink("real.json", unit.join("instance.json")).unwrap();
+        },
+        "its instance.json is a symbolic link",
+    ),
+    ("a pipe", |unit| special(unit, FileType::Fifo), "its instance.json is a named pipe"),
+    (
+        "a socket",
+        |unit| drop(std::os::unix::net::UnixListener::bind(unit.join("instance.json")).unwrap()),
+        "its instance.json is a socket",
+    ),
+];
+
+fn write(unit: &Path, bytes: &[u8]) {
+    fs::write(unit.join("instance.json"), bytes).unwrap();
+}
+
+fn special(unit: &Path, kind: FileType) {
+    let zero = rustix::fs::makedev(1, 5);
+    rustix::fs::mknodat(CWD, unit.join("instance.json"), kind, Mode::RUSR | Mode::WUSR, zero).unwrap();
+}
+
+/// A store with one sound unit and an empty directory for a damaged one.
+fn prepared() -> (Sandbox, InstanceId, PathBuf) {
+    let s = Sandbox::new();
+    let other = create(&s.store);
+    let unit = s.store.layout().unit(id()).dir().to_owned();
+    fs::create_dir(&unit).unwrap();
+    (s, other, unit)
+}
+
+/// Tries everything that could change the damaged unit, and fails if anything does or if the reason is not `expected`.
+fn assert_left_alone(name: &str, s: &Sandbox, other: InstanceId, expected: &str) {
+    let before = snapshot(s.dir.path());
+    let reason = match s.store.list().unwrap().as_slice() {
+        [Entry::Sound(sound), Entry::Damaged { name: dir, reason }] => {
+            assert_eq!((sound.id, dir.as_str()), (other, ID), "{name}");
+            reason.clone()
+        }
+        listed => panic!("{name}: {listed:?}"),
+    };
+    assert!(reason.to_string().starts_with(expected), "{name}: {reason}");
+    match s.store.read(id()) {
+        Err(ReadError::Damaged { reason: again, .. }) => assert_eq!(again, reason, "{name}"),
+        read => panic!("{name}: {read:?}"),
+    }
+    for refused in [
+        bump(&s.store, id()).map(drop),
+        s.store.lock(id()).map(drop),
+        s.store.trash(id(), Timestamp(1)).map(drop),
+    ] {
+        match refused {
+            Err(Error::Read(ReadError::Damaged { reason: again, .. })) => assert_eq!(again, reason, "{name}"),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    assert_eq!(s.store.resolve(ID).unwrap(), id(), "{name}: the operator must be able to name it");
+    s.store.sweep().unwrap();
+    assert_eq!(snapshot(s.dir.path()), before, "{name}");
+    assert_eq!(bump(&s.store, other).unwrap(), 1, "{name}: the others work on");
+}
+
+#[test]
+fn a_damaged_unit_is_shown_with_the_reason_and_left_exactly_as_it_is() {
+    for (name, make, expected) in KINDS {
+        let (s, other, unit) = prepared();
+        make(&unit);
+        assert_left_alone(name, &s, other, expected);
+    }
+}
+
+#[test]
+fn a_damaged_unit_in_the_trash_is_not_restored_and_can_still_be_purged() {
+    for (name, make, expected) in KINDS {
+        let (s, _, unit) = prepared();
+        make(&unit);
+        let trashed: abide_store::TrashName = format!("{ID}-19700101T000000001Z").parse().unwrap();
+        fs::rename(&unit, s.store.layout().trashed(&trashed).dir()).unwrap();
+        let before = snapshot(s.dir.path());
+        let entries = s.store.trashed().unwrap();
+        let reason = entries[0].content.as_ref().unwrap_err();
+        assert!(reason.to_string().starts_with(expected), "{name}: {reason}");
+        let refused = s.store.restore(&trashed, Timestamp(2));
+        assert!(matches!(refused, Err(Error::Read(ReadError::Damaged { .. }))), "{name}: {refused:?}");
+        assert_eq!(snapshot(s.dir.path()), before, "{name}");
+        s.store.purge(&trashed).unwrap();
+        assert!(s.store.trashed().unwrap().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_unit_that_is_not_a_directory_is_damaged() {
+    let (s, other, unit) = prepared();
+    fs::remove_dir(&unit).unwrap();
+    fs::write(&unit, "a file").unwrap();
+    assert_left_alone("a file", &s, other, "it is not a directory");
+    fs::remove_file(&unit).unwrap();
+    rustix::fs::mknodat(CWD, &unit, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    assert_left_alone_again(&s, "it is not a directory");
+}
+
+fn assert_left_alone_again(s: &Sandbox, expected: &str) {
+    let error = s.store.read(id()).unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(s.store.list().unwrap().len(), 2);
+}
+
+#[test]
+fn a_unit_that_is_a_link_is_damaged_and_not_followed() {
+    let (s, other, unit) = prepared();
+    write(&unit, &manifest(|_| {}));
+    fs::rename(&unit, s.path("elsewhere")).unwrap();
+    symlink(s.path("elsewhere"), &unit).unwrap();
+    assert_left_alone("a link", &s, other, "it is a symbolic link");
+}
+
+#[test]
+fn a_pipe_that_somebody_writes_a_sound_manifest_to_is_neither_read_nor_waited_for() {
+    let (s, other, unit) = prepared();
+    special(&unit, FileType::Fifo);
+    let mut both = fs::OpenOptions::new().read(true).write(true).open(unit.join("instance.json")).unwrap();
+    both.write_all(&manifest(|_| {})).unwrap();
+    let listed = s.store.list().unwrap();
+    assert!(matches!(&listed[1], Entry::Damaged { reason: Damage::WrongKind { .. }, .. }), "{listed:?}");
+    assert_eq!(listed[0].id(), Some(other));
+    assert!(matches!(s.store.read(id()), Err(ReadError::Damaged { .. })));
+}
+
+#[test]
+fn a_device_in_the_place_of_the_manifest_is_damage() {
+    let (s, other, unit) = prepared();
+    let zero = rustix::fs::makedev(1, 5);
+    if rustix::fs::mknodat(CWD, unit.join("instance.json"), FileType::CharacterDevice, Mode::RUSR, zero)
+        .is_err()
+    {
+        return not_run("a_device_in_the_place_of_the_manifest_is_damage", "this user may not make devices");
+    }
+    let listed = s.store.list().unwrap();
+    assert_eq!(listed[0].id(), Some(other));
+    match &listed[1] {
+        Entry::Damaged { reason, .. } => assert_eq!(reason.to_string(), "its instance.json is a device"),
+        sound => panic!("{sound:?}"),
+    }
+}
+
+#[test]
+fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
+    let dir = tempfile::tempdir().unwrap();
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(dir.path(), Some(NOBODY), None).unwrap();
+    }
+    as_nobody(|| {
+        let store = Store::open(dir.path().join("home")).unwrap();
+        for (what, mode) in [("instance.json can not be read", 0o700), ("can not be read", 0o000)] {
+            let id = create(&store);
+            let unit = store.layout().unit(id);
+            fs::set_permissions(unit.manifest(), fs::Permissions::from_mode(0o000)).unwrap();
+            fs::set_permissions(unit.dir(), fs::Permissions::from_mode(mode)).unwrap();
+            let listed = store.list().unwrap();
+            match listed.as_slice() {
+                [Entry::Damaged { reason, .. }] => {
+                    let said = reason.to_string();
+                    assert!(
+                        said.contains(what) && said.to_lowercase().contains("permission denied"),
+                        "{said}"
+                    );
+                }
+                other => panic!("{other:?}"),
+            }
+            assert!(matches!(store.read(id), Err(ReadError::Damaged { .. })));
+            assert!(matches!(bump(&store, id), Err(Error::Read(ReadError::Damaged { .. }))));
+            fs::set_permissions(unit.dir(), fs::Permissions::from_mode(0o700)).unwrap();
+            fs::remove_dir_all(unit.dir()).unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_is_not_called_like_an_instance_is_shown_and_left_alone() {
+    let s = Sandbox::new();
+    for name in ["notes", "K7P9M2XQ", ".hidden", "k7p9m2xqq"] {
+        let unit = s.store.layout().instances().join(name);
+        fs::create_dir(&unit).unwrap();
+        write(&unit, &manifest(|_| {}));
+    }
+    let before = snapshot(s.dir.path());
+    let listed = s.store.list().unwrap();
+    assert_eq!(listed.len(), 4);
+    assert!(listed.iter().all(|e| matches!(e, Entry::Damaged { reason: Damage::NotAnId, .. })), "{listed:?}");
+    s.store.sweep().unwrap();
+    assert_eq!(snapshot(s.dir.path()), before);
+}
+
+#[test]
+fn a_lock_that_is_not_a_file_stops_every_change_and_no_reader() {
+    let kinds: [(&str, Make); 3] = [
+        ("a symbolic link", |lock| symlink("instance.json", lock).unwrap()),
+        ("a directory", |lock| fs::create_dir(lock).unwrap()),
+        ("a named pipe", |lock| {
+            rustix::fs::mknodat(CWD, lock, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap()
+        }),
+    ];
+    for (kind, make) in kinds {
+        let s = Sandbox::new();
+        let id = create(&s.store);
+        end(&s.store, id).unwrap();
+        let lock = s.store.layout().unit(id).lock();
+        fs::remove_file(&lock).unwrap();
+        make(&lock);
+        let before = snapshot(s.dir.path());
+        for refused in [bump(&s.store, id).map(drop), s.store.trash(id, Timestamp(1)).map(drop)] {
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains(&format!("its lock is {kind}")), "{said}");
+        }
+        assert_eq!(sound(&s.store).len(), 1);
+        assert_eq!(snapshot(s.dir.path()), before, "{kind}");
+    }
+}
