@@ -1,0 +1,51 @@
+//! The terminal model of a session: bytes of the program in; screen, scrollback, replies and events out.
+//!
+//! Pure: no I/O, no clock, no threads. The same bytes in any cut give the same state, and the state can be written down
+//! and taken up again at any byte, so a session's screen survives the process that kept it.
+//!
+//! [`Term`] is the whole interface. Inside, the stream is cut by `parser`, each sequence finds its function in
+//! `dispatch`, and the functions act on `vt`, one file for each idea.
+
+mod cell;
+mod charset;
+mod colors;
+mod dispatch;
+mod dump;
+mod edit;
+mod grid;
+mod interner;
+mod keyboard;
+mod line;
+mod modes;
+mod motion;
+mod options;
+mod osc;
+mod outbox;
+mod params;
+mod parser;
+mod print;
+mod rect;
+mod reflow;
+mod report;
+mod resize;
+mod same;
+mod scrollback;
+mod sgr;
+mod state;
+mod status;
+mod switch;
+mod tables;
+mod tabs;
+mod term;
+mod text;
+mod titles;
+mod utf8;
+mod vt;
+mod wire;
+
+pub use cell::{Attrs, Cell, Color, Style, Underline};
+pub use modes::{Modes, MouseEncoding, MouseMode};
+pub use options::{Options, Rgb, Size};
+pub use outbox::{Event, PromptMark};
+pub use status::{ProgramState, ProgramStatus};
+pub use term::{Cursor, CursorShape, Term};

@@ -1,0 +1,234 @@
+//! The switches of a terminal: which there are, what they are numbered, and what the outside must know of them.
+
+/// A switch that is on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Mode {
+    AppCursorKeys,
+    Columns132,
+    ReverseVideo,
+    Origin,
+    Autowrap,
+    CursorBlink,
+    CursorVisible,
+    AllowColumns,
+    MoreFix,
+    ReverseWrap,
+    AppKeypad,
+    LeftRightMargins,
+    KeepOnColumns,
+    FocusEvents,
+    AlternateScroll,
+    ReverseWrapAll,
+    BracketedPaste,
+    Synchronized,
+    Graphemes,
+    ColorScheme,
+    InBandResize,
+    // From here on: modes without the question mark.
+    KeyboardLock,
+    Insert,
+    NoEcho,
+    NewLine,
+}
+
+const PRIVATE: [(u16, Mode); 21] = [
+    (1, Mode::AppCursorKeys),
+    (3, Mode::Columns132),
+    (5, Mode::ReverseVideo),
+    (6, Mode::Origin),
+    (7, Mode::Autowrap),
+    (12, Mode::CursorBlink),
+    (25, Mode::CursorVisible),
+    (40, Mode::AllowColumns),
+    (41, Mode::MoreFix),
+    (45, Mode::ReverseWrap),
+    (66, Mode::AppKeypad),
+    (69, Mode::LeftRightMargins),
+    (95, Mode::KeepOnColumns),
+    (1004, Mode::FocusEvents),
+    (1007, Mode::AlternateScroll),
+    (1045, Mode::ReverseWrapAll),
+    (2004, Mode::BracketedPaste),
+    (2026, Mode::Synchronized),
+    (2027, Mode::Graphemes),
+    (2031, Mode::ColorScheme),
+    (2048, Mode::InBandResize),
+];
+
+const ANSI: [(u16, Mode); 4] =
+    [(2, Mode::KeyboardLock), (4, Mode::Insert), (12, Mode::NoEcho), (20, Mode::NewLine)];
+
+/// Private modes that are remembered and reported, but concern hardware that is not there.
+const REMEMBERED: [u16; 29] = [
+    4, 8, 18, 19, 34, 35, 36, 42, 57, 61, 64, 67, 68, 73, 81, 96, 97, 98, 99, 100, 101, 102, 103, 104, 106,
+    1034, 1035, 1036, 1039,
+];
+const REMEMBERED_SHIFT: usize = 32;
+
+/// ANSI modes that are known and can not be set.
+const NEVER: [u16; 12] = [1, 5, 7, 10, 11, 13, 14, 15, 16, 17, 18, 19];
+
+/// The switch with this number after `?`.
+pub(crate) fn private(number: u16) -> Option<Mode> {
+    PRIVATE.iter().find(|(n, _)| *n == number).map(|(_, mode)| *mode)
+}
+
+/// The switch with this number without `?`.
+pub(crate) fn ansi(number: u16) -> Option<Mode> {
+    ANSI.iter().find(|(n, _)| *n == number).map(|(_, mode)| *mode)
+}
+
+/// Whether an ANSI mode is known to be always off.
+pub(crate) fn is_never_set(number: u16) -> bool {
+    NEVER.contains(&number)
+}
+
+/// All switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ModeSet(pub(crate) u64);
+
+impl Default for ModeSet {
+    fn default() -> Self {
+        let mut set = Self(0);
+        for mode in [Mode::Autowrap, Mode::CursorVisible, Mode::AlternateScroll, Mode::Graphemes] {
+            set.set(mode, true);
+        }
+        set
+    }
+}
+
+impl ModeSet {
+    #[inline]
+    pub(crate) fn has(self, mode: Mode) -> bool {
+        self.0 >> mode as u8 & 1 == 1
+    }
+
+    pub(crate) fn set(&mut self, mode: Mode, on: bool) {
+        self.set_bit(mode as usize, on);
+    }
+
+    fn set_bit(&mut self, bit: usize, on: bool) {
+        self.0 = self.0 & !(1 << bit) | u64::from(on) << bit;
+    }
+
+    /// The state of a private mode that is only remembered.
+    pub(crate) fn remembered(self, number: u16) -> Option<bool> {
+        let at = REMEMBERED.iter().position(|n| *n == number)?;
+        Some(self.0 >> (REMEMBERED_SHIFT + at) & 1 == 1)
+    }
+
+    /// Remembers the state of a private mode; does nothing with a number that is not known.
+    pub(crate) fn remember(&mut self, number: u16, on: bool) {
+        if let Some(at) = REMEMBERED.iter().position(|n| *n == number) {
+            self.set_bit(REMEMBERED_SHIFT + at, on);
+        }
+    }
+}
+
+/// Which mouse events a program wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MouseMode {
+    /// None.
+    #[default]
+    None,
+    /// Presses only (9).
+    X10,
+    /// Presses and releases (1000).
+    Normal,
+    /// Also motion while a button is down (1002).
+    Button,
+    /// Also motion without a button (1003).
+    Any,
+}
+
+impl MouseMode {
+    pub(crate) fn from_number(number: u16) -> Option<Self> {
+        Some(match number {
+            9 => Self::X10,
+            1000 => Self::Normal,
+            1002 => Self::Button,
+            1003 => Self::Any,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn from_u8(n: u8) -> Self {
+        [Self::None, Self::X10, Self::Normal, Self::Button, Self::Any]
+            .get(usize::from(n))
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+/// How mouse events are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MouseEncoding {
+    /// Three bytes.
+    #[default]
+    X10,
+    /// Three characters (1005).
+    Utf8,
+    /// Decimal numbers (1006).
+    Sgr,
+    /// Decimal numbers in the way of rxvt (1015).
+    Urxvt,
+    /// As `Sgr`, in pixels (1016).
+    SgrPixels,
+}
+
+impl MouseEncoding {
+    pub(crate) fn from_number(number: u16) -> Option<Self> {
+        Some(match number {
+            1005 => Self::Utf8,
+            1006 => Self::Sgr,
+            1015 => Self::Urxvt,
+            1016 => Self::SgrPixels,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn from_u8(n: u8) -> Self {
+        [Self::X10, Self::Utf8, Self::Sgr, Self::Urxvt, Self::SgrPixels]
+            .get(usize::from(n))
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+/// What the terminal around this one must mirror, and what the keys and the mouse must be encoded for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// Cursor keys send `ESC O` (1).
+    pub app_cursor_keys: bool,
+    /// The keypad sends its own sequences (66, `ESC =`).
+    pub app_keypad: bool,
+    /// Pasted text is bracketed (2004).
+    pub bracketed_paste: bool,
+    /// Focus changes are reported (1004).
+    pub focus_events: bool,
+    /// Which mouse events are reported.
+    pub mouse: MouseMode,
+    /// How mouse events are written.
+    pub mouse_encoding: MouseEncoding,
+    /// The wheel sends cursor keys on the alternate screen (1007).
+    pub alternate_scroll: bool,
+    /// Flags of the kitty keyboard protocol; 0 is off.
+    pub kitty_keyboard: u8,
+    /// Level of xterm's modifyOtherKeys; 0 is off.
+    pub modify_other_keys: u8,
+    /// The alternate screen is shown.
+    pub alternate_screen: bool,
+    /// The program is in the middle of an update (2026): hold the frame.
+    pub synchronized: bool,
+    /// The whole screen is shown inverted (5).
+    pub reverse_video: bool,
+    /// Text wraps at the right margin (7).
+    pub autowrap: bool,
+    /// Return also sends a line feed (20).
+    pub new_line: bool,
+    /// Backspace sends BS instead of DEL (67).
+    pub backspace_sends_bs: bool,
+    /// Changes of the colour scheme are to be reported (2031).
+    pub color_scheme_updates: bool,
+}

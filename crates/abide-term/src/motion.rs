@@ -1,0 +1,162 @@
+//! Moving the cursor.
+
+use crate::modes::Mode;
+use crate::vt::{Margins, Vt};
+
+impl Vt {
+    /// The first row and column that positions count from, and the last that they reach.
+    pub(crate) fn addressable(&self) -> Margins {
+        if self.modes.has(Mode::Origin) { self.margins } else { Margins::whole(self.size) }
+    }
+
+    /// Moves to a row and column counted from 0 at the origin.
+    pub(crate) fn move_to(&mut self, x: usize, y: usize) {
+        let area = self.addressable();
+        self.caret.x = (area.left + x).min(area.right);
+        self.caret.y = (area.top + y).min(area.bottom);
+        self.caret.pending = false;
+    }
+
+    pub(crate) fn move_to_column(&mut self, x: usize) {
+        let area = self.addressable();
+        self.caret.x = (area.left + x).min(area.right);
+        self.caret.pending = false;
+    }
+
+    pub(crate) fn move_to_row(&mut self, y: usize) {
+        let area = self.addressable();
+        self.caret.y = (area.top + y).min(area.bottom);
+        self.caret.pending = false;
+    }
+
+    /// Moves right without regard to the right margin.
+    pub(crate) fn skip_columns(&mut self, n: usize) {
+        let area = self.addressable();
+        self.caret.x = (self.caret.x + n).min(area.right.max(self.caret.x));
+        self.caret.pending = false;
+    }
+
+    /// Moves down without regard to the bottom margin.
+    pub(crate) fn skip_rows(&mut self, n: usize) {
+        let area = self.addressable();
+        self.caret.y = (self.caret.y + n).min(area.bottom.max(self.caret.y));
+        self.caret.pending = false;
+    }
+
+    pub(crate) fn up(&mut self, n: usize) {
+        let top = if self.caret.y >= self.margins.top { self.margins.top } else { 0 };
+        self.caret.y = self.caret.y.saturating_sub(n).max(top);
+        self.caret.pending = false;
+    }
+
+    pub(crate) fn down(&mut self, n: usize) {
+        let bottom = if self.caret.y <= self.margins.bottom { self.margins.bottom } else { self.rows() - 1 };
+        self.caret.y = (self.caret.y + n).min(bottom);
+        self.caret.pending = false;
+    }
+
+    pub(crate) fn right(&mut self, n: usize) {
+        let right = if self.caret.x <= self.margins.right { self.margins.right } else { self.cols() - 1 };
+        self.caret.x = (self.caret.x + n).min(right);
+        self.caret.pending = false;
+    }
+
+    /// Moves left, and in the reverse-wrap modes on to the end of the row above.
+    pub(crate) fn left(&mut self, mut n: usize) {
+        let wraps = self.modes.has(Mode::Autowrap);
+        let wraps_all = wraps && self.modes.has(Mode::ReverseWrapAll);
+        let wraps_back = wraps_all || wraps && self.modes.has(Mode::ReverseWrap);
+        if wraps_back && self.caret.pending {
+            // The cursor is thought of as past the last column: the first step only brings it back.
+            n -= 1;
+        }
+        self.caret.pending = false;
+        // All places of the screen have been visited after that many steps.
+        n = n.min(self.cols() * self.rows());
+        loop {
+            let left = if self.caret.x >= self.margins.left { self.margins.left } else { 0 };
+            let step = n.min(self.caret.x - left);
+            self.caret.x -= step;
+            n -= step;
+            if n == 0 || !wraps_back || !self.back_to_row_above(wraps_all) {
+                return;
+            }
+            n -= 1;
+        }
+    }
+
+    fn back_to_row_above(&mut self, all: bool) -> bool {
+        let Margins { top, bottom, right, .. } = self.margins;
+        let y = self.caret.y;
+        self.caret.y = match y.checked_sub(1) {
+            _ if all && y == top => bottom,
+            Some(above) if all || y != top && self.grid.is_wrapped(above) => above,
+            None if all => self.rows() - 1,
+            _ => return false,
+        };
+        self.caret.x = right;
+        true
+    }
+
+    pub(crate) fn carriage_return(&mut self) {
+        let within = self.caret.x >= self.margins.left || self.modes.has(Mode::Origin);
+        self.caret.x = if within { self.margins.left } else { 0 };
+        self.caret.pending = false;
+    }
+
+    pub(crate) fn line_feed(&mut self) {
+        self.index();
+        self.caret.pending = false;
+        if self.modes.has(Mode::NewLine) {
+            self.carriage_return();
+        }
+    }
+
+    pub(crate) fn tab(&mut self, n: usize) {
+        if self.caret.pending && self.modes.has(Mode::MoreFix) {
+            self.wrap();
+        }
+        let last = if self.caret.x <= self.margins.right { self.margins.right } else { self.cols() - 1 };
+        for _ in 0..n.min(self.cols()) {
+            let x = self.tabs.next(self.caret.x, last);
+            if x == self.caret.x {
+                // Not moved: a wrap that was due stays due.
+                return;
+            }
+            self.caret.x = x;
+            self.caret.pending = false;
+        }
+    }
+
+    pub(crate) fn back_tab(&mut self, n: usize) {
+        let first = if self.modes.has(Mode::Origin) { self.margins.left } else { 0 };
+        for _ in 0..n.min(self.cols()) {
+            self.caret.x = self.tabs.previous(self.caret.x, first.min(self.caret.x));
+        }
+        self.caret.pending = false;
+    }
+
+    /// DECSTBM: rows counted from 1, 0 for the edge.
+    pub(crate) fn set_rows_margins(&mut self, top: u16, bottom: u16) {
+        let rows = self.rows();
+        let top = usize::from(top.max(1)) - 1;
+        let bottom = if bottom == 0 { rows } else { usize::from(bottom).min(rows) } - 1;
+        if top < bottom {
+            self.margins.top = top;
+            self.margins.bottom = bottom;
+            self.move_to(0, 0);
+        }
+    }
+
+    /// DECSLRM: columns counted from 1, 0 for the edge.
+    pub(crate) fn set_side_margins(&mut self, left: u16, right: u16) {
+        let cols = self.cols();
+        let left = usize::from(left.max(1)) - 1;
+        let right = if right == 0 { cols } else { usize::from(right).min(cols) } - 1;
+        if left < right {
+            self.margins.left = left;
+            self.margins.right = right;
+            self.move_to(0, 0);
+        }
+    }
+}

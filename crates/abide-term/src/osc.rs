@@ -1,0 +1,213 @@
+//! Operating system commands: titles, colours, links, the clipboard, and what programs say about themselves.
+
+use crate::colors::{self, INDEX_END, SPECIAL_BASE};
+use crate::outbox::{Event, PromptMark};
+use crate::status::ProgramStatus;
+use crate::text::{clean, number, unbase64};
+use crate::titles::MAX_TITLE;
+use crate::vt::Vt;
+
+/// Longest address of a hyperlink, and longest id.
+const MAX_URI: usize = 2 << 10;
+const MAX_LINK_ID: usize = 256;
+/// Longest directory.
+const MAX_CWD: usize = 4 << 10;
+/// Longest notification.
+const MAX_NOTIFICATION: usize = 4 << 10;
+
+impl Vt {
+    pub(crate) fn osc_dispatch(&mut self, data: &[u8], bell: bool) {
+        let at = data.iter().position(|b| *b == b';');
+        let (code, rest) = match at {
+            Some(at) => (&data[..at], &data[at + 1..]),
+            None => (data, &[][..]),
+        };
+        let Some(code) = number::<u16>(code) else { return };
+        match code {
+            0 => {
+                self.set_icon_title(rest);
+                self.set_title(rest);
+            }
+            1 => self.set_icon_title(rest),
+            2 => self.set_title(rest),
+            4 => self.indexed_colors(rest, 0, bell),
+            5 => self.indexed_colors(rest, SPECIAL_BASE, bell),
+            7 => self.set_cwd(rest),
+            8 => self.set_link(rest),
+            9 => self.notify_or_progress(rest),
+            10..=19 => self.dynamic_colors(code, rest, bell),
+            52 => self.clipboard(rest),
+            104 => self.reset_colors(rest, 0),
+            105 => self.reset_colors(rest, SPECIAL_BASE),
+            110..=119 => {
+                self.palette.reset_dynamic(code - 100);
+                self.changes += 1;
+            }
+            133 => self.prompt_mark(rest),
+            777 => self.notify_777(rest),
+            7501 => self.program_status(rest),
+            _ => {}
+        }
+    }
+
+    fn set_title(&mut self, text: &[u8]) {
+        let title = clean(text, MAX_TITLE);
+        if title != self.titles.window {
+            self.titles.window.clone_from(&title);
+            self.changes += 1;
+            self.outbox.event(Event::Title(title));
+        }
+    }
+
+    fn set_icon_title(&mut self, text: &[u8]) {
+        let title = clean(text, MAX_TITLE);
+        if title != self.titles.icon {
+            self.titles.icon.clone_from(&title);
+            self.outbox.event(Event::IconTitle(title));
+        }
+    }
+
+    pub(crate) fn pop_titles(&mut self, which: u16) {
+        let (window, icon) = self.titles.pop(which);
+        if let Some(icon) = icon {
+            self.set_icon_title(icon.as_bytes());
+        }
+        if let Some(window) = window {
+            self.set_title(window.as_bytes());
+        }
+    }
+
+    /// OSC 4 and 5: pairs of a number and a colour, or a question mark.
+    fn indexed_colors(&mut self, pairs: &[u8], base: u16, bell: bool) {
+        let mut parts = pairs.split(|b| *b == b';');
+        while let (Some(index), Some(spec)) = (parts.next(), parts.next()) {
+            let Some(n) = number::<u16>(index).and_then(|n| n.checked_add(base)).filter(|n| *n < INDEX_END)
+            else {
+                continue;
+            };
+            if spec == b"?" {
+                let color = colors::format(self.palette.indexed(n, &self.options));
+                let code = if base == 0 { 4 } else { 5 };
+                self.osc_reply(&format!("{code};{};{color}", n - base), bell);
+            } else if let Some(color) = colors::parse(spec) {
+                self.palette.set_indexed(n, color);
+                self.changes += 1;
+            }
+        }
+    }
+
+    fn reset_colors(&mut self, indices: &[u8], base: u16) {
+        if indices.is_empty() {
+            self.palette.reset_all(base > 0);
+        }
+        for index in indices.split(|b| *b == b';') {
+            if let Some(n) = number::<u16>(index).and_then(|n| n.checked_add(base)) {
+                self.palette.reset_indexed(n);
+            }
+        }
+        self.changes += 1;
+    }
+
+    /// OSC 10 to 19: one colour each, and more of them for the numbers that follow.
+    fn dynamic_colors(&mut self, first: u16, specs: &[u8], bell: bool) {
+        for (n, spec) in (first..=19).zip(specs.split(|b| *b == b';')) {
+            if spec == b"?" {
+                let color = colors::format(self.palette.dynamic(n, &self.options));
+                self.osc_reply(&format!("{n};{color}"), bell);
+            } else if let Some(color) = colors::parse(spec) {
+                self.palette.set_dynamic(n, color);
+                self.changes += 1;
+            }
+        }
+    }
+
+    fn set_cwd(&mut self, url: &[u8]) {
+        let cwd = clean(url, MAX_CWD);
+        self.cwd = Some(cwd.clone()).filter(|cwd| !cwd.is_empty());
+        self.outbox.event(Event::Cwd(cwd));
+    }
+
+    /// OSC 8: parameters, then the address; no address ends the link.
+    fn set_link(&mut self, rest: &[u8]) {
+        let Some(at) = rest.iter().position(|b| *b == b';') else { return };
+        let (params, uri) = (&rest[..at], &rest[at + 1..]);
+        if uri.is_empty() || uri.len() > MAX_URI {
+            self.pen.set_link(0);
+            return;
+        }
+        let id = params.split(|b| *b == b':').find_map(|pair| pair.strip_prefix(b"id=")).unwrap_or_default();
+        let link = self.link_number(&clean(id, MAX_LINK_ID), &clean(uri, MAX_URI));
+        self.pen.set_link(link);
+    }
+
+    /// OSC 9 is a notification, unless it is one of the numbered commands of another terminal.
+    fn notify_or_progress(&mut self, rest: &[u8]) {
+        let command = rest.split(|b| *b == b';').next().unwrap_or_default();
+        let numbered = number::<u16>(command).is_some() && rest.len() > command.len();
+        match command {
+            b"9" if numbered => self.set_cwd(rest[2..].trim_ascii()),
+            _ if numbered => {}
+            _ => self.notify(rest),
+        }
+    }
+
+    fn notify_777(&mut self, rest: &[u8]) {
+        if let Some(text) = rest.strip_prefix(b"notify;") {
+            // Title and body.
+            let mut parts = text.splitn(2, |b| *b == b';').filter(|part| !part.is_empty());
+            let mut out = parts.next().unwrap_or_default().to_vec();
+            if let Some(body) = parts.next() {
+                out.extend_from_slice(b": ");
+                out.extend_from_slice(body);
+            }
+            self.notify(&out);
+        }
+    }
+
+    fn notify(&mut self, text: &[u8]) {
+        let text = clean(text, MAX_NOTIFICATION);
+        if !text.is_empty() {
+            self.outbox.event(Event::Notify(text));
+        }
+    }
+
+    /// OSC 52: which clipboards, then their contents in base64 or a question mark.
+    fn clipboard(&mut self, rest: &[u8]) {
+        let Some(at) = rest.iter().position(|b| *b == b';') else { return };
+        if !self.options.allow_clipboard {
+            return;
+        }
+        let selection: String =
+            rest[..at].iter().map(|b| char::from(*b)).filter(char::is_ascii_alphanumeric).take(16).collect();
+        let data = &rest[at + 1..];
+        if data == b"?" {
+            self.outbox.event(Event::ClipboardQuery { selection });
+        } else if let Some(data) = unbase64(data) {
+            self.outbox.event(Event::Clipboard { selection, data });
+        }
+    }
+
+    fn prompt_mark(&mut self, rest: &[u8]) {
+        let mut parts = rest.split(|b| *b == b';');
+        let mark = match parts.next() {
+            Some(b"A") => PromptMark::Prompt,
+            Some(b"B") => PromptMark::Command,
+            Some(b"C") => PromptMark::Output,
+            Some(b"D") => PromptMark::Finished(parts.next().and_then(number)),
+            _ => return,
+        };
+        self.outbox.event(Event::Mark(mark));
+    }
+
+    /// OSC 7501. The query is answered in the order of the stream, so that it comes before the answer to a DA1 sent
+    /// after it: that is how a program finds out that the terminal speaks the protocol.
+    fn program_status(&mut self, rest: &[u8]) {
+        if rest == b"?" {
+            self.outbox.reply(b"\x1b]7501;?\x1b\\");
+        } else if let Some(status) = ProgramStatus::parse(rest) {
+            self.status = Some(status.clone());
+            self.changes += 1;
+            self.outbox.event(Event::Status(status));
+        }
+    }
+}

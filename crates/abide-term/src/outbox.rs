@@ -1,0 +1,106 @@
+//! What the terminal has to say to the outside: bytes for the program, events for the owner. Both are bounded.
+
+use std::collections::VecDeque;
+
+use crate::status::ProgramStatus;
+
+/// A program that asks without reading the answers gets no more of them.
+const MAX_REPLIES: usize = 64 << 10;
+/// The oldest events give way beyond these.
+const MAX_EVENTS: usize = 256;
+const MAX_EVENT_BYTES: usize = 2 << 20;
+
+/// Something that happened and is not part of the picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// BEL.
+    Bell,
+    /// The window title changed.
+    Title(String),
+    /// The icon title changed.
+    IconTitle(String),
+    /// The program said where it is (OSC 7): a `file:` URL as it came, without control characters.
+    Cwd(String),
+    /// A desktop notification (OSC 9, OSC 777).
+    Notify(String),
+    /// The program wrote to a clipboard (OSC 52).
+    Clipboard {
+        /// Which one, as the letters of the sequence: `c`, `p`, `s0` …
+        selection: String,
+        /// What is to be in it.
+        data: Vec<u8>,
+    },
+    /// The program asked for the contents of a clipboard (OSC 52); nothing was answered.
+    ClipboardQuery {
+        /// Which one.
+        selection: String,
+    },
+    /// A mark of shell integration (OSC 133).
+    Mark(PromptMark),
+    /// The program reported what it is doing (OSC 7501).
+    Status(ProgramStatus),
+    /// The scrollback was erased by the program.
+    ScrollbackCleared,
+}
+
+/// The phases of a shell prompt (OSC 133).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptMark {
+    /// The prompt begins here (A).
+    Prompt,
+    /// The prompt ends here and the command line begins (B).
+    Command,
+    /// The command runs, its output begins here (C).
+    Output,
+    /// The command has ended (D), with this exit status if it was given.
+    Finished(Option<i32>),
+}
+
+impl Event {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Title(text) | Self::IconTitle(text) | Self::Cwd(text) | Self::Notify(text) => text.len(),
+            Self::Clipboard { selection, data } => selection.len() + data.len(),
+            Self::ClipboardQuery { selection } => selection.len(),
+            Self::Status(status) => status.bytes(),
+            Self::Bell | Self::Mark(_) | Self::ScrollbackCleared => 0,
+        }
+    }
+}
+
+/// Replies and events that nobody has taken yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox {
+    replies: Vec<u8>,
+    events: VecDeque<Event>,
+    event_bytes: usize,
+}
+
+impl Outbox {
+    pub(crate) fn reply(&mut self, bytes: &[u8]) {
+        if self.replies.len() + bytes.len() <= MAX_REPLIES {
+            self.replies.extend_from_slice(bytes);
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        if event == Event::Bell && self.events.back() == Some(&Event::Bell) {
+            return;
+        }
+        self.event_bytes += event.bytes();
+        self.events.push_back(event);
+        while self.events.len() > MAX_EVENTS || self.event_bytes > MAX_EVENT_BYTES {
+            let Some(oldest) = self.events.pop_front() else { break };
+            self.event_bytes -= oldest.bytes();
+        }
+    }
+
+    pub(crate) fn take_replies(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.replies)
+    }
+
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+        self.event_bytes = 0;
+        std::mem::take(&mut self.events).into()
+    }
+}

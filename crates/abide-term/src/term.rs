@@ -1,0 +1,350 @@
+//! The terminal as its owner sees it.
+
+use crate::cell::Cell;
+use crate::modes::{Mode, Modes};
+use crate::options::{Options, Rgb, Size};
+use crate::outbox::Event;
+use crate::parser::Parser;
+use crate::print::cell_text;
+use crate::status::ProgramStatus;
+use crate::vt::Vt;
+
+/// The shape of the cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CursorShape {
+    /// A filled cell.
+    #[default]
+    Block,
+    /// A line under the cell.
+    Underline,
+    /// A line before the cell.
+    Bar,
+}
+
+/// The cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// Column, from 0.
+    pub x: u16,
+    /// Row, from 0.
+    pub y: u16,
+    /// Whether it is shown.
+    pub visible: bool,
+    /// Its shape.
+    pub shape: CursorShape,
+    /// Whether it blinks.
+    pub blinking: bool,
+    /// The last column was just written, and the next character goes to the next row.
+    pub pending_wrap: bool,
+}
+
+/// A terminal without a display: feed it the output of a program, and look at what would be seen.
+///
+/// ```
+/// use abide_term::{Options, Size, Term};
+///
+/// let mut term = Term::new(Size { cols: 80, rows: 24 }, Options::default());
+/// term.feed(b"hello\x1b[6n");
+/// assert_eq!(term.text(), "hello");
+/// assert_eq!(term.take_replies(), b"\x1b[1;6R");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Term {
+    pub(crate) parser: Parser,
+    pub(crate) vt: Vt,
+    pub(crate) version: u64,
+    /// What was visible when `version` last grew, apart from the cells.
+    pub(crate) seen: (Cursor, Modes, u64),
+}
+
+impl Term {
+    /// A blank terminal. The size is brought within bounds.
+    #[must_use]
+    pub fn new(size: Size, options: Options) -> Self {
+        Self::from_parts(Parser::default(), Vt::new(size, options))
+    }
+
+    pub(crate) fn from_parts(parser: Parser, vt: Vt) -> Self {
+        let version = vt.grid.now;
+        let mut term = Self { parser, vt, version, seen: (Cursor::default(), Modes::default(), 0) };
+        term.seen = term.visible_state();
+        term
+    }
+
+    /// Takes in output of the program, cut anywhere.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.vt.grid.now += 1;
+            self.parser.advance(bytes, &mut self.vt);
+            self.note_changes();
+        }
+    }
+
+    /// What must be written back to the program, and forgets it. Bounded: a program that does not wait for its answers
+    /// loses some.
+    #[must_use]
+    pub fn take_replies(&mut self) -> Vec<u8> {
+        self.vt.outbox.take_replies()
+    }
+
+    /// What happened since the last call. Bounded: the oldest events give way.
+    #[must_use]
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.vt.outbox.take_events()
+    }
+
+    /// Changes the size. Text on the primary screen and in the scrollback is wrapped anew.
+    pub fn resize(&mut self, size: Size) {
+        self.vt.grid.now += 1;
+        self.vt.resize(size);
+        self.note_changes();
+    }
+
+    /// Changes what colour queries answer, for instance when the terminal of another client is the one to please.
+    pub fn set_default_colors(&mut self, fg: Rgb, bg: Rgb, cursor: Rgb) {
+        self.vt.set_default_colors(fg, bg, cursor);
+    }
+
+    fn visible_state(&self) -> (Cursor, Modes, u64) {
+        (self.cursor(), self.modes(), self.vt.changes)
+    }
+
+    fn note_changes(&mut self) {
+        let state = self.visible_state();
+        if self.vt.grid.changed > self.version || state != self.seen {
+            self.version = self.vt.grid.now;
+            self.seen = state;
+        }
+    }
+
+    /// The size.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        self.vt.size
+    }
+
+    /// A row of the visible screen, 0 being the top; empty past the last.
+    #[must_use]
+    pub fn row(&self, y: u16) -> &[Cell] {
+        if y < self.vt.size.rows { self.vt.grid.row(usize::from(y)) } else { &[] }
+    }
+
+    /// Whether the text of a row goes on in the next one.
+    #[must_use]
+    pub fn row_wrapped(&self, y: u16) -> bool {
+        y < self.vt.size.rows && self.vt.grid.is_wrapped(usize::from(y))
+    }
+
+    /// Grows whenever the row may have changed.
+    #[must_use]
+    pub fn row_version(&self, y: u16) -> u64 {
+        if y < self.vt.size.rows { self.vt.grid.version(usize::from(y)) } else { 0 }
+    }
+
+    /// Grows whenever anything visible changed: cells, cursor, modes, titles, colours.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Grows whenever the table of graphemes or links was tidied: cells kept from before may mean something else now,
+    /// and must not be compared with cells of today.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.vt.epoch
+    }
+
+    /// The cursor.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        let vt = &self.vt;
+        Cursor {
+            x: vt.caret.x as u16,
+            y: vt.caret.y as u16,
+            visible: vt.modes.has(Mode::CursorVisible),
+            shape: match vt.cursor_style {
+                3 | 4 => CursorShape::Underline,
+                5 | 6 => CursorShape::Bar,
+                _ => CursorShape::Block,
+            },
+            blinking: matches!(vt.cursor_style, 1 | 3 | 5) || vt.modes.has(Mode::CursorBlink),
+            pending_wrap: vt.caret.pending,
+        }
+    }
+
+    /// The modes that concern the outside.
+    #[must_use]
+    pub fn modes(&self) -> Modes {
+        let vt = &self.vt;
+        Modes {
+            app_cursor_keys: vt.modes.has(Mode::AppCursorKeys),
+            app_keypad: vt.modes.has(Mode::AppKeypad),
+            bracketed_paste: vt.modes.has(Mode::BracketedPaste),
+            focus_events: vt.modes.has(Mode::FocusEvents),
+            mouse: vt.mouse,
+            mouse_encoding: vt.mouse_encoding,
+            alternate_scroll: vt.modes.has(Mode::AlternateScroll),
+            kitty_keyboard: vt.keyboard.flags(),
+            modify_other_keys: vt.keyboard.modify_other_keys,
+            alternate_screen: vt.alternate,
+            synchronized: vt.modes.has(Mode::Synchronized),
+            reverse_video: vt.modes.has(Mode::ReverseVideo),
+            autowrap: vt.modes.has(Mode::Autowrap),
+            new_line: vt.modes.has(Mode::NewLine),
+            backspace_sends_bs: vt.modes.remembered(67) == Some(true),
+            color_scheme_updates: vt.modes.has(Mode::ColorScheme),
+        }
+    }
+
+    /// The window title.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.vt.titles.window
+    }
+
+    /// The icon title.
+    #[must_use]
+    pub fn icon_title(&self) -> &str {
+        &self.vt.titles.icon
+    }
+
+    /// Where the program last said it is (OSC 7): usually a `file:` URL.
+    #[must_use]
+    pub fn cwd(&self) -> Option<&str> {
+        self.vt.cwd.as_deref()
+    }
+
+    /// What the program last said it is doing (OSC 7501).
+    #[must_use]
+    pub fn status(&self) -> Option<&ProgramStatus> {
+        self.vt.status.as_ref()
+    }
+
+    /// The colour that the program gave an entry of the palette, if it changed it.
+    #[must_use]
+    pub fn palette_override(&self, index: u8) -> Option<Rgb> {
+        self.vt.palette.changed.get(&u16::from(index)).copied()
+    }
+
+    /// The colour that the program gave to what OSC `number` governs, if it changed it: 10 is the text, 11 the
+    /// background, 12 the cursor.
+    #[must_use]
+    pub fn dynamic_color_override(&self, number: u8) -> Option<Rgb> {
+        self.vt.palette.dynamic_override(number.into())
+    }
+
+    /// How many lines the scrollback holds.
+    #[must_use]
+    pub fn scrollback_len(&self) -> usize {
+        self.vt.scrollback.len()
+    }
+
+    /// Puts the cells of a line of the scrollback into `out`, 0 being the oldest line; blanks at its end are left out.
+    /// Returns whether its text goes on in the next line.
+    pub fn scrollback_row(&self, i: usize, out: &mut Vec<Cell>) -> bool {
+        out.clear();
+        self.vt.scrollback.read(i, out)
+    }
+
+    /// How many lines were ever pushed into the scrollback, by the program or by a resize.
+    #[must_use]
+    pub fn scrolled_off(&self) -> u64 {
+        self.vt.scrolled_off
+    }
+
+    /// Bytes of memory that the scrollback takes up.
+    #[must_use]
+    pub fn scrollback_bytes(&self) -> usize {
+        self.vt.scrollback.memory()
+    }
+
+    /// The text of a cell; empty for a blank and for the right half of a wide character.
+    #[must_use]
+    pub fn grapheme<'a>(&'a self, cell: &Cell, buf: &'a mut [u8; 4]) -> &'a str {
+        cell_text(&self.vt.clusters, cell, buf)
+    }
+
+    /// The address that a cell links to.
+    #[must_use]
+    pub fn hyperlink(&self, cell: &Cell) -> Option<&str> {
+        self.vt.link_uri(cell.link_id())
+    }
+
+    /// The visible text: one line for each row, without blanks at the ends of lines and of the screen.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for y in 0..self.vt.rows() {
+            self.push_text(self.vt.grid.row(y), &mut out);
+            trim_line(&mut out);
+            out.push('\n');
+        }
+        out.truncate(out.trim_end_matches('\n').len());
+        out
+    }
+
+    /// The text of the scrollback and of the screen, with wrapped lines joined.
+    #[must_use]
+    pub fn full_text(&self) -> String {
+        let mut out = String::new();
+        let mut cells = Vec::new();
+        for i in 0..self.scrollback_len() {
+            let wrapped = self.scrollback_row(i, &mut cells);
+            if wrapped {
+                cells.resize(self.vt.cols().max(cells.len()), Cell::default());
+                let next_is_wide = self.starts_wide(i + 1);
+                drop_edge_blank(&mut cells, next_is_wide);
+            }
+            self.push_line(&cells, wrapped, &mut out);
+        }
+        for y in 0..self.vt.rows() {
+            let wrapped = self.vt.grid.is_wrapped(y) && y + 1 < self.vt.rows();
+            cells.clear();
+            cells.extend_from_slice(self.vt.grid.row(y));
+            if wrapped {
+                drop_edge_blank(&mut cells, self.vt.grid.row(y + 1)[0].is_wide());
+            }
+            self.push_line(&cells, wrapped, &mut out);
+        }
+        out.truncate(out.trim_end_matches('\n').len());
+        out
+    }
+
+    /// Whether the line `i` of scrollback and screen together begins with a wide character.
+    fn starts_wide(&self, i: usize) -> bool {
+        if i >= self.scrollback_len() {
+            return self.vt.grid.row(0)[0].is_wide();
+        }
+        let mut cells = Vec::new();
+        self.scrollback_row(i, &mut cells);
+        cells.first().is_some_and(Cell::is_wide)
+    }
+
+    fn push_line(&self, cells: &[Cell], wrapped: bool, out: &mut String) {
+        self.push_text(cells, out);
+        if !wrapped {
+            trim_line(out);
+            out.push('\n');
+        }
+    }
+
+    fn push_text(&self, cells: &[Cell], out: &mut String) {
+        let mut buf = [0; 4];
+        for cell in cells.iter().filter(|cell| !cell.is_continuation()) {
+            let text = cell_text(&self.vt.clusters, cell, &mut buf);
+            out.push_str(if text.is_empty() { " " } else { text });
+        }
+    }
+}
+
+/// Takes out the blank that wrapping left before a wide character.
+fn drop_edge_blank(cells: &mut Vec<Cell>, next_is_wide: bool) {
+    if next_is_wide && cells.last().is_some_and(Cell::is_pristine) {
+        cells.pop();
+    }
+}
+
+/// Removes the spaces at the end of the last line.
+fn trim_line(text: &mut String) {
+    text.truncate(text.trim_end_matches(' ').len());
+}

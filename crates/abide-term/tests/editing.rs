@@ -1,0 +1,213 @@
+//! Erasing, inserting, deleting, scrolling, rectangles.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use common::{LETTERS, MARGINS, corner, fed, position, shows, term};
+
+/// Asserts what the letters look like after an edit, seen without margins.
+#[track_caller]
+fn edits(edit: &str, rows: &[&str]) {
+    shows(&format!("{LETTERS}{edit}"), rows);
+}
+
+#[test]
+fn erasing_in_a_line_takes_its_side_of_the_cursor() {
+    let line = "abcdefghij\x1b[1;5H";
+    shows(&format!("{line}\x1b[K"), &["abcd......"]);
+    shows(&format!("{line}\x1b[1K"), &[".....fghij"]);
+    shows(&format!("{line}\x1b[2K"), &[".........."]);
+    shows(&format!("{line}\x1b[7K"), &["abcdefghij"]);
+    shows(&format!("abcdefghij{MARGINS}\x1b[1;5H\x1b[2K"), &[".........."]);
+}
+
+#[test]
+fn erasing_in_the_display_takes_its_side_of_the_cursor_whatever_the_margins() {
+    for margins in ["", MARGINS] {
+        let at = format!("{margins}\x1b[3;2H");
+        edits(&format!("{at}\x1b[J"), &["abcde", "fGHIj", "k....", ".....", "....."]);
+        edits(&format!("{at}\x1b[1J"), &[".....", ".....", "..MNo", "pQRSt", "uvwxy"]);
+        edits(&format!("{at}\x1b[2J"), &[".....", ".....", ".....", ".....", "....."]);
+        edits(&format!("{at}\x1b[3J"), &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
+    }
+}
+
+#[test]
+fn erasing_leaves_the_background_colour_behind() {
+    let term = fed("abc\x1b[41m\x1b[1;2H\x1b[K");
+    assert_eq!(term.row(0)[40].style().bg, abide_term::Color::Indexed(1));
+    assert!(term.row(0)[40].is_blank());
+    assert_eq!(term.row(0)[0].style().bg, abide_term::Color::Default);
+}
+
+#[test]
+fn erasing_characters_ignores_margins_and_does_not_move() {
+    shows("abc\x1b[H\x1b[X", &[".bc"]);
+    shows("abcdefg\x1b[?69h\x1b[2;4s\x1b[1;3H\x1b[4X", &["ab....g"]);
+    shows("abcdefg\x1b[H\x1b[99X", &["......."]);
+    assert_eq!(position("abc\x1b[H\x1b[2X"), (1, 1));
+}
+
+#[test]
+fn protected_characters_survive_the_erasing_that_respects_them() {
+    // DECSCA: only the selective functions.
+    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[?2J", &["ab.."]);
+    shows("\x1b[1\"qab\x1b[2\"qcd\x1b[H\x1b[?K", &["ab.."]);
+    shows("a\x1b[1\"qb\x1b[0\"qc\x1b[?1K", &[".b.."]);
+    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[2J", &["...."]);
+    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[H\x1b[4X", &["...."]);
+    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[1;1;1;4${", &["ab.."]);
+    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[1;1;1;4$z", &["...."]);
+    // SPA and EPA: all but the selective functions.
+    shows("ab\x1bVc\x1bW\x1b[H\x1b[J", &["..c"]);
+    shows("ab\x1bVc\x1bW\x1b[2K", &["..c"]);
+    shows("ab\x1bVc\x1bW\x1b[H\x1b[3X", &["..c"]);
+    shows("ab\x1bVc\x1bW\x1b[?2J", &["..."]);
+    // Protection is a property of the pen that a soft reset takes away.
+    shows("\x1b[1\"q\x1b[!pX\x1b[?2J", &["."]);
+}
+
+#[test]
+fn inserting_and_deleting_characters_stays_inside_the_side_margins() {
+    let margins = "\x1b[?69h\x1b[2;5s";
+    shows("abcdefg\x1b[1;2H\x1b[2@", &["a..bcdefg"]);
+    shows(&format!("abcdefg{margins}\x1b[1;3H\x1b[@"), &["ab.cdfg"]);
+    shows(&format!("abcdefg{margins}\x1b[1;1H\x1b[9@"), &["abcdefg"]);
+    shows("abcdefg\x1b[1;2H\x1b[2P", &["adefg.."]);
+    shows(&format!("abcdefg{margins}\x1b[1;3H\x1b[P"), &["abde.fg"]);
+    shows(&format!("abcdefg{margins}\x1b[1;3H\x1b[99P"), &["ab...fg"]);
+    shows(&format!("abcdefg{margins}\x1b[1;1H\x1b[99P"), &["abcdefg"]);
+    shows("abcde\x1b[2;3r\x1b[1;1H\x1b[99P", &["....."]);
+}
+
+#[test]
+fn insert_mode_pushes_text_to_the_right() {
+    shows("abc\x1b[H\x1b[4hX", &["Xabc"]);
+    shows("abc\x1b[H\x1b[4hX\x1b[4l\x1b[HY", &["Yabc"]);
+    shows("\x1b[1;5Habcdef\x1b[?69h\x1b[5;10s\x1b[1;7H\x1b[4hX", &["....abXcde."]);
+    shows("abc\x1b[H\x1b[4h漢", &["漢abc"]);
+}
+
+#[test]
+fn inserting_and_deleting_lines_stays_inside_the_margins() {
+    edits("\x1b[2;3H\x1b[L", &["abcde", ".....", "fGHIj", "kLMNo", "pQRSt"]);
+    edits("\x1b[2;3H\x1b[2M", &["abcde", "pQRSt", "uvwxy", ".....", "....."]);
+    edits(&format!("{MARGINS}\x1b[2;3H\x1b[L"), &["abcde", "f...j", "kGHIo", "pLMNt", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[2;3H\x1b[99L"), &["abcde", "f...j", "k...o", "p...t", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[2;3H\x1b[M"), &["abcde", "fLMNj", "kQRSo", "p...t", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[1;3H\x1b[L"), &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[2;1H\x1b[M"), &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
+}
+
+#[test]
+fn scrolling_moves_what_is_inside_the_margins() {
+    edits("\x1b[2S", &["kLMNo", "pQRSt", "uvwxy", ".....", "....."]);
+    edits("\x1b[2T", &[".....", ".....", "abcde", "fGHIj", "kLMNo"]);
+    edits(&format!("{MARGINS}\x1b[2S"), &["abcde", "fQRSj", "k...o", "p...t", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[2T"), &["abcde", "f...j", "k...o", "pGHIt", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[99S"), &["abcde", "f...j", "k...o", "p...t", "uvwxy"]);
+    edits("\x1b[2;4r\x1b[2S", &["abcde", "pQRSt", ".....", ".....", "uvwxy"]);
+    edits("\x1b[2;4r\x1b[2^", &["abcde", ".....", ".....", "fGHIj", "uvwxy"]);
+    edits("\x1b[99S", &[".....", ".....", ".....", ".....", "....."]);
+}
+
+#[test]
+fn columns_are_inserted_and_deleted_in_every_row_of_the_margins() {
+    edits("\x1b[1;2H\x1b['}", &["a.bcde", "f.GHIj", "k.LMNo", "p.QRSt", "u.vwxy"]);
+    edits("\x1b[1;2H\x1b[2'~", &["ade..", "fIj..", "kNo..", "pSt..", "uxy.."]);
+    edits(&format!("{MARGINS}\x1b[2;3H\x1b['}}"), &["abcde", "fG.Hj", "kL.Mo", "pQ.Rt", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[2;3H\x1b['~"), &["abcde", "fGI.j", "kLN.o", "pQS.t", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[2;1H\x1b[9'~"), &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
+}
+
+#[test]
+fn forward_and_back_index_scroll_sideways_at_the_margins() {
+    edits(&format!("{MARGINS}\x1b[3;2H\x1b6"), &["abcde", "f.GHj", "k.LMo", "p.QRt", "uvwxy"]);
+    edits(&format!("{MARGINS}\x1b[3;4H\x1b9"), &["abcde", "fHI.j", "kMN.o", "pRS.t", "uvwxy"]);
+    assert_eq!(position("\x1b[6;5H\x1b6"), (6, 4));
+    assert_eq!(position("\x1b[6;5H\x1b9"), (6, 6));
+    assert_eq!(position("\x1b[?69h\x1b[3;5s\x1b[1;2H\x1b6"), (1, 1));
+    assert_eq!(position("\x1b[?69h\x1b[3;5s\x1b[1;6H\x1b9"), (1, 7));
+    shows("x\x1b[H\x1b6", &[".x"]);
+}
+
+#[test]
+fn rectangles_are_filled_erased_and_copied() {
+    edits("\x1b[33;2;2;4;4$x", &["abcde", "f!!!j", "k!!!o", "p!!!t", "uvwxy"]);
+    edits("\x1b[2;2;4;4$z", &["abcde", "f...j", "k...o", "p...t", "uvwxy"]);
+    edits("\x1b[33;5;5;4;4$x", &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
+    edits("\x1b[2;2;4;4;1;1;1;1$v", &["GHIde", "LMNIj", "QRSNo", "pQRSt", "uvwxy"]);
+    edits("\x1b[2;2;4;4;1;3;3;1$v", &["abcde", "fGHIj", "kLGHI", "pQLMN", "uvQRS"]);
+    edits("\x1b[2;2;1;1;1;4;4;1$v", &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
+    // In origin mode they count from the margins and are cut to them.
+    edits(&format!("{MARGINS}\x1b[?6h\x1b[33;1;1;9;9$x"), &["abcde", "f!!!j", "k!!!o", "p!!!t", "uvwxy"]);
+    // Otherwise margins mean nothing to them, and the screen is the limit.
+    edits(&format!("{MARGINS}\x1b[33;4;4;99;99$x"), &["abcde", "fGHIj", "kLMNo", "pQR!!", "uvw!!"]);
+    let term = fed("\x1b[33$x");
+    assert_eq!(term.row(24)[79].ch(), Some('!'));
+    assert_eq!(position("\x1b[3;3H\x1b[33;2;2;4;4$x"), (3, 3));
+}
+
+#[test]
+fn attributes_of_a_rectangle_or_stream_are_changed() {
+    let bold =
+        |term: &abide_term::Term, x: usize, y: u16| term.row(y)[x].attrs().contains(abide_term::Attrs::BOLD);
+    let rectangle = fed(&format!("{LETTERS}\x1b[2*x\x1b[2;2;3;3;1$r"));
+    assert_eq!(
+        [(1, 1), (2, 2), (3, 1), (0, 2)].map(|(x, y)| bold(&rectangle, x, y)),
+        [true, true, false, false]
+    );
+    let stream = fed(&format!("{LETTERS}\x1b[2;2;3;3;1$r"));
+    assert_eq!(
+        [(1, 1), (79, 1), (0, 2), (3, 2)].map(|(x, y)| bold(&stream, x, y)),
+        [true, true, true, false]
+    );
+    let toggled = fed("\x1b[1mab\x1b[mcd\x1b[1;1;1;4;1$t");
+    assert_eq!([0, 1, 2, 3].map(|x| bold(&toggled, x, 0)), [false, false, true, true]);
+}
+
+#[test]
+fn the_alignment_pattern_fills_the_screen_and_clears_the_margins() {
+    let term = fed("\x1b[?69h\x1b[2;3s\x1b[4;5r\x1b#8");
+    for (x, y) in [(0, 0), (79, 0), (0, 24), (79, 24), (40, 12)] {
+        assert_eq!(term.row(y)[x].ch(), Some('E'));
+    }
+    assert_eq!(position("\x1b[?69h\x1b[2;3s\x1b[4;5r\x1b#8\x1b[4;2H\x1b[A\x1b[D"), (3, 1));
+}
+
+#[test]
+fn what_scrolls_off_the_top_is_kept_unless_the_screen_is_the_alternate_one() {
+    let mut term = term(10, 3);
+    term.feed(b"1\r\n2\r\n3\r\n4");
+    assert_eq!((term.scrollback_len(), term.scrolled_off()), (1, 1));
+    assert_eq!(term.full_text(), "1\n2\n3\n4");
+    // A region from the top counts, one that begins lower does not.
+    term.feed(b"\x1b[1;2r\x1b[2;1H\n");
+    assert_eq!(term.full_text(), "1\n2\n3\n\n4");
+    term.feed(b"\x1b[2;3r\x1b[3;1H\n\n");
+    assert_eq!(term.scrollback_len(), 2);
+    term.feed(b"\x1b[r\x1b[?1049h\x1b[3;1H\n\n\n");
+    assert_eq!(term.scrollback_len(), 2);
+    term.feed(b"\x1b[?1049l\x1b[3J");
+    assert_eq!(term.scrollback_len(), 0);
+}
+
+#[test]
+fn clearing_the_primary_screen_keeps_its_text() {
+    let mut term = term(10, 4);
+    term.feed(b"one\r\ntwo\x1b[2J\x1b[Hthree");
+    assert_eq!(term.full_text(), "one\ntwo\nthree");
+    assert_eq!(corner(&term, 5, 1), ["three"]);
+}
+
+#[test]
+fn scrollback_is_bounded_by_lines() {
+    let mut term = abide_term::Term::new(
+        abide_term::Size { cols: 10, rows: 2 },
+        abide_term::Options { scrollback: 5, ..abide_term::Options::default() },
+    );
+    (0..100).for_each(|n| term.feed(format!("{n}\r\n").as_bytes()));
+    assert_eq!(term.scrollback_len(), 5);
+    assert_eq!(term.full_text(), "94\n95\n96\n97\n98\n99");
+    assert_eq!(term.scrolled_off(), 99);
+}

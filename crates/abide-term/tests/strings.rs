@@ -1,0 +1,169 @@
+//! String sequences: titles, links, clipboard, notifications, and what must be swallowed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use abide_term::{Event, Options, ProgramState, PromptMark, Size, Term};
+use common::{fed, shows, term};
+
+fn events(input: &str) -> Vec<Event> {
+    fed(input).take_events()
+}
+
+#[test]
+fn titles_are_set_and_stripped_of_controls() {
+    let term = fed("\x1b]0;both\x07\x1b]2;a\x01b\u{85}c\r\n\x1b\\");
+    assert_eq!((term.title(), term.icon_title()), ("abc", "both"));
+    assert_eq!(events("\x1b]1;i\x07\x1b]2;t\x07"), [Event::IconTitle("i".into()), Event::Title("t".into())]);
+    assert_eq!(fed(&format!("\x1b]2;{}\x07", "x".repeat(10_000))).title().len(), 4096);
+    assert_eq!(fed(&format!("\x1b]2;{}\x07", "x".repeat(100_000))).title(), "");
+}
+
+#[test]
+fn titles_can_be_stacked() {
+    assert_eq!(fed("\x1b]2;a\x07\x1b[22t\x1b]2;b\x07\x1b[23t").title(), "a");
+    assert_eq!(fed("\x1b]0;a\x07\x1b[22;2t\x1b]0;b\x07\x1b[23;0t").icon_title(), "b");
+    assert_eq!(fed("\x1b]2;a\x07\x1b[23t").title(), "a");
+    assert_eq!(fed(&"\x1b]2;a\x07\x1b[22t".repeat(1000)).title(), "a");
+}
+
+#[test]
+fn the_directory_is_remembered() {
+    let mut term = fed("\x1b]7;file://host/home/me\x07");
+    assert_eq!(term.cwd(), Some("file://host/home/me"));
+    assert_eq!(term.take_events(), [Event::Cwd("file://host/home/me".into())]);
+    assert_eq!(fed("\x1b]9;9;C:/x\x07").cwd(), Some("C:/x"));
+}
+
+#[test]
+fn notifications_are_events_and_progress_is_not() {
+    assert_eq!(events("\x1b]9;done\x07"), [Event::Notify("done".into())]);
+    assert_eq!(events("\x1b]777;notify;build;ok\x07"), [Event::Notify("build: ok".into())]);
+    assert_eq!(events("\x1b]9;4;1;50\x07"), []);
+    assert_eq!(events("\x07\x07"), [Event::Bell]);
+}
+
+#[test]
+fn the_clipboard_is_an_event_only_where_it_is_allowed() {
+    assert_eq!(
+        events("\x1b]52;c;aGVsbG8=\x07"),
+        [Event::Clipboard { selection: "c".into(), data: b"hello".to_vec() }]
+    );
+    assert_eq!(events("\x1b]52;p;?\x07"), [Event::ClipboardQuery { selection: "p".into() }]);
+    assert_eq!(events("\x1b]52;c;!!!\x07"), []);
+    let mut term = Term::new(Size { cols: 80, rows: 24 }, Options::default());
+    term.feed(b"\x1b]52;c;aGVsbG8=\x07\x1b]52;c;?\x07");
+    assert!(term.take_events().is_empty() && term.take_replies().is_empty());
+}
+
+#[test]
+fn a_large_clipboard_passes_and_a_huge_one_does_not() {
+    let copy = |len: usize| events(&format!("\x1b]52;c;{}\x07", "QUFB".repeat(len / 4))).len();
+    assert_eq!((copy(1 << 20), copy(2 << 20)), (1, 0));
+    let mut term = term(80, 24);
+    for _ in 0..10 {
+        term.feed(format!("\x1b]52;c;{}\x07", "QUFB".repeat(1 << 18)).as_bytes());
+    }
+    assert!(term.take_events().len() <= 2);
+}
+
+#[test]
+fn prompt_marks_are_events() {
+    assert_eq!(
+        events("\x1b]133;A\x07\x1b]133;B\x07\x1b]133;C\x07\x1b]133;D;3\x07\x1b]133;D\x07\x1b]133;Z\x07"),
+        [
+            Event::Mark(PromptMark::Prompt),
+            Event::Mark(PromptMark::Command),
+            Event::Mark(PromptMark::Output),
+            Event::Mark(PromptMark::Finished(Some(3))),
+            Event::Mark(PromptMark::Finished(None)),
+        ]
+    );
+}
+
+#[test]
+fn a_status_report_replaces_the_last() {
+    let mut term = fed("\x1b]7501;state=working:app=codex\x1b\\");
+    assert_eq!(term.status().unwrap().state, ProgramState::Working);
+    term.feed(b"\x1b]7501;state=blocked:app=claude-code:kind=permission:msg=YXBwcm92ZSBXcml0ZTogL3g=\x07");
+    let status = term.status().unwrap().clone();
+    assert_eq!(status.state.as_str(), "blocked");
+    assert_eq!(status.message.as_deref(), Some("approve Write: /x"));
+    assert_eq!(term.take_events().last(), Some(&Event::Status(status)));
+}
+
+#[test]
+fn links_belong_to_the_cells_written_while_they_are_open() {
+    let term = fed("\x1b]8;id=1;https://a.example/;x\x1b\\ab\x1b]8;;\x07c\x1b]8;;file:///b\x07d");
+    let links: Vec<_> = term.row(0)[..4].iter().map(|cell| term.hyperlink(cell)).collect();
+    assert_eq!(links, [Some("https://a.example/;x"), Some("https://a.example/;x"), None, Some("file:///b")]);
+    assert_eq!(term.row(0)[0].link_id(), term.row(0)[1].link_id());
+    // SGR 0 does not end a link, and an address that is too long is none.
+    let term = fed("\x1b]8;;u\x07\x1b[ma");
+    assert_eq!(term.hyperlink(&term.row(0)[0]), Some("u"));
+    let term = fed(&format!("\x1b]8;;{}\x07a", "u".repeat(5000)));
+    assert_eq!(term.hyperlink(&term.row(0)[0]), None);
+}
+
+#[test]
+fn strings_that_mean_nothing_here_are_swallowed_whole() {
+    shows("a\x1bPq#0;2;0;0;0#0~~@@vv\x1b\\b", &["ab"]);
+    shows("a\x1b_Gf=24,s=10;AAAA\x1b\\b", &["ab"]);
+    shows("a\x1b^private\x1b\\b\x1bXstart\x07of\x1b\\c", &["abc"]);
+    shows("a\x1b]1337;File=x:AAAA\x07b", &["ab"]);
+    shows("a\x1bPz0\x1b\\b", &["ab"]);
+}
+
+#[test]
+fn a_string_is_cancelled_by_can_sub_or_another_sequence() {
+    for start in ["\x1b]2;evil", "\x1bPq", "\x1b_G", "\x1bP$q"] {
+        shows(&format!("{start}\x18a"), &["a"]);
+        shows(&format!("{start}\x1aa"), &["a"]);
+        shows(&format!("{start}\x1b[1;3Ha"), &["..a"]);
+    }
+    assert_eq!(fed("\x1b]2;evil\x1b[H").title(), "");
+}
+
+#[test]
+fn ever_new_graphemes_do_not_grow_memory_and_the_newest_are_right() {
+    let options = || Options { scrollback: 1000, ..Options::default() };
+    let mut term = Term::new(Size { cols: 80, rows: 24 }, options());
+    let marks = ['\u{300}', '\u{301}', '\u{302}', '\u{303}', '\u{304}', '\u{306}', '\u{307}', '\u{308}'];
+    for block in 0..60u32 {
+        let mut text = String::new();
+        for n in block * 1000..(block + 1) * 1000 {
+            text.push(char::from(b'a' + (n % 26) as u8));
+            (0..7).for_each(|i| text.push(marks[(n >> (3 * i) & 7) as usize]));
+            // An old one in between: what was known about it before the table was tidied must not be trusted after.
+            text.push_str("e\u{301}\u{302}");
+        }
+        term.feed(text.as_bytes());
+        assert!(term.full_text().ends_with(&text), "wrong text in block {block}");
+    }
+    assert!(term.epoch() > 0, "the table was never tidied");
+    let dump = term.dump();
+    assert!(dump.len() < 4 << 20, "{}", dump.len());
+    term.same_as(&Term::restore(&dump, options()).unwrap()).unwrap();
+}
+
+#[test]
+fn ever_new_links_do_not_grow_memory_and_old_text_never_gets_a_wrong_one() {
+    let mut term = term(20, 5);
+    for n in 0..70_000 {
+        term.feed(format!("\x1b]8;;http://host/{n}\x07{n}\x1b]8;;\x07\r\n").as_bytes());
+    }
+    assert!(term.epoch() > 0, "the table was never tidied");
+    assert!(term.dump().len() < 4 << 20);
+    let mut cells = Vec::new();
+    let mut linked = 0;
+    for i in 0..term.scrollback_len() {
+        term.scrollback_row(i, &mut cells);
+        let text: String = cells.iter().filter_map(abide_term::Cell::ch).collect();
+        if let Some(uri) = term.hyperlink(&cells[0]) {
+            assert_eq!(uri, format!("http://host/{text}"));
+            linked += 1;
+        }
+    }
+    assert_eq!(linked, 10_000, "a line lost its link though there was room");
+    assert_eq!(term.hyperlink(&term.row(3)[0]), Some("http://host/69999"));
+}
