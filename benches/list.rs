@@ -9,7 +9,8 @@ use abide_model::recipe::Mount;
 use abide_model::session::{Conversation, Origin, Session};
 use abide_model::status::Ending;
 use abide_model::{Event, Extra, Instance, InstanceId, Recipe, Scope, Timestamp};
-use abide_store::{Error, Store, clock, process};
+use abide_store::{Error, Store};
+use abide_sys::{clock, process};
 
 const UNITS: u64 = 10_000;
 const LISTINGS: usize = 15;

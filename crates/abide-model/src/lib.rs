@@ -9,6 +9,7 @@ pub mod evidence;
 pub mod id;
 pub mod instance;
 pub mod name;
+pub mod program;
 pub mod recipe;
 pub mod session;
 pub mod status;

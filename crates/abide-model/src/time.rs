@@ -66,16 +66,23 @@ impl FromStr for Timestamp {
             if text.len() != 24 || !text.is_ascii() {
                 return None;
             }
-            let digits = |from: usize, to: usize| -> Option<i64> {
-                let part = &text[from..to];
-                part.bytes().all(|c| c.is_ascii_digit()).then(|| part.parse().ok())?
-            };
-            let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
-            let (h, m, s, ms) = (digits(11, 13)?, digits(14, 16)?, digits(17, 19)?, digits(20, 23)?);
+            let bytes = text.as_bytes();
+            let shape = b"0000-00-00T00:00:00.000Z";
+            let fits =
+                |(have, want): (&u8, &u8)| if *want == b'0' { have.is_ascii_digit() } else { have == want };
+            if !bytes.iter().zip(shape).all(fits) {
+                return None;
+            }
+            let number =
+                |from: usize, to: usize| bytes[from..to].iter().fold(0, |n, c| n * 10 + i64::from(c - b'0'));
+            let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
+            let (h, m, s, ms) = (number(11, 13), number(14, 16), number(17, 19), number(20, 23));
             let days = days_from_civil(year, month, day);
-            let time = Timestamp(days * DAY_MS + ((h * 60 + m) * 60 + s) * 1000 + ms);
-            // Checks the separators and rejects the 31st of a short month, hour 24 and the like in one go.
-            (time.to_string() == text).then_some(time)
+            // Rejects the 31st of a short month: there is no such day, so it means another.
+            if h > 23 || m > 59 || s > 59 || civil(days) != (year, month, day) {
+                return None;
+            }
+            Some(Timestamp(days * DAY_MS + ((h * 60 + m) * 60 + s) * 1000 + ms))
         };
         parse().ok_or_else(|| InvalidTimestamp(text.chars().take(40).collect()))
     }

@@ -10,7 +10,8 @@ use crate::error::{Doing as _, Error, IoFailure, Result};
 use crate::layout::{INSTANCES, JOURNAL, LOCK, MANIFEST, RUN, STATE, TRASH, TrashName};
 use crate::staging::Staging;
 use crate::store::{Store, Unit};
-use crate::{atomic, crash, dir, manifest, tree};
+use crate::{dir, manifest, tree};
+use abide_sys::{atomic, crash};
 
 impl Store {
     /// Makes a unit with a new id, which `make` turns into the instance. It appears whole, under its final name.

@@ -10,9 +10,7 @@
 //! - What can not be read is *damaged*: it is shown with the reason, and never overwritten, moved or deleted.
 //! - No link is ever followed out of the store.
 
-pub mod atomic;
-pub mod clock;
-pub mod crash;
+mod crash_points;
 mod create;
 mod damage;
 mod dir;
@@ -22,7 +20,6 @@ mod list;
 mod lock;
 mod manifest;
 pub mod outcomes;
-pub mod process;
 mod resolve;
 mod staging;
 mod store;
@@ -31,6 +28,7 @@ mod trash;
 mod tree;
 mod unit;
 
+pub use crash_points::CRASH_POINTS;
 pub use damage::Damage;
 pub use error::{Error, HomeError, IoFailure, ReadError, ResolveError, Result};
 pub use layout::{Layout, TrashName, UnitPaths};

@@ -11,8 +11,9 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
+use crate::dir;
 use crate::layout::LOCK;
-use crate::{atomic, dir};
+use abide_sys::atomic;
 
 /// Who else may hold the lock at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]

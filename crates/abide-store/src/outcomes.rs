@@ -7,10 +7,11 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::dir;
 use crate::error::{Doing as _, IoFailure, Result};
 use crate::layout::{LOG, OUTCOMES};
 use crate::store::Store;
-use crate::{atomic, dir};
+use abide_sys::atomic;
 
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,8 @@ use crate::error::{Doing as _, Error, IoFailure, Result};
 use crate::layout::{MANIFEST, STAGING};
 use crate::lock::{self, Hold};
 use crate::store::Store;
-use crate::{atomic, crash, dir, manifest};
+use crate::{dir, manifest};
+use abide_sys::{atomic, crash};
 
 /// A stay in the staging directory. While it lasts, nothing that is made here is taken for litter.
 pub(crate) struct Staging {

@@ -8,7 +8,8 @@ use crate::error::{Doing as _, Error, Result};
 use crate::layout::{LOCK, PURGING, STAGING, TRASH};
 use crate::lock::{self, Failure, Hold};
 use crate::store::Store;
-use crate::{crash, dir, tree};
+use crate::{dir, tree};
+use abide_sys::crash;
 
 /// What a sweep did.
 #[derive(Debug, Default)]

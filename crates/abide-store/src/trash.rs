@@ -12,7 +12,8 @@ use crate::manifest::Trouble;
 use crate::staging::Staging;
 use crate::store::Store;
 use crate::unit::{self, Held, HoldFailure};
-use crate::{crash, dir, tree};
+use crate::{dir, tree};
+use abide_sys::crash;
 
 /// A unit in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
+use crate::dir;
 use crate::error::{Error, IoFailure};
 use crate::layout::LOCK;
-use crate::{crash, dir};
+use abide_sys::crash;
 
 /// How many directories are open at once, at most. Each costs a file descriptor and some stack.
 const DEPTH: usize = 64;
@@ -331,7 +332,7 @@ mod tests {
     }
 
     fn atomic_file(dir: &OwnedFd, level: usize) {
-        crate::atomic::create_empty(dir, format!("file-{level}").as_ref(), Mode::RUSR).unwrap();
+        abide_sys::atomic::create_empty(dir, format!("file-{level}").as_ref(), Mode::RUSR).unwrap();
     }
 
     #[test]

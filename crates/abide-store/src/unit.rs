@@ -9,13 +9,14 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::damage::Damage;
+use crate::dir;
 use crate::error::{Doing as _, Error, IoFailure, Result};
 use crate::layout::{INSTANCES, MANIFEST, TRASH, TrashName, UnitPaths};
 use crate::lock::{self, Hold};
 use crate::manifest::{Reader, Trouble};
 use crate::staging::Staging;
 use crate::store::Store;
-use crate::{crash, dir};
+use abide_sys::crash;
 
 /// The directory of a unit, which must be a directory and not a link to one.
 fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {

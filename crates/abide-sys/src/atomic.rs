@@ -24,12 +24,7 @@ pub fn write(dir: impl AsFd, name: impl AsRef<OsStr>, bytes: &[u8], mode: u32) -
 }
 
 /// A new file with these contents, on the disk when this returns; on failure there is no such file.
-pub(crate) fn create(
-    dir: impl AsFd,
-    name: impl AsRef<OsStr>,
-    bytes: &[u8],
-    mode: Mode,
-) -> rustix::io::Result<()> {
+pub fn create(dir: impl AsFd, name: impl AsRef<OsStr>, bytes: &[u8], mode: Mode) -> rustix::io::Result<()> {
     let (dir, name) = (dir.as_fd(), name.as_ref());
     let file = create_empty(dir, name, mode)?;
     let written = fill(&file, bytes);
@@ -40,7 +35,7 @@ pub(crate) fn create(
 }
 
 /// A new, empty file with exactly `mode`.
-pub(crate) fn create_empty(dir: impl AsFd, name: &OsStr, mode: Mode) -> rustix::io::Result<OwnedFd> {
+pub fn create_empty(dir: impl AsFd, name: &OsStr, mode: Mode) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(dir, name, flags, mode)?;
     rustix::fs::fchmod(&file, mode)?;
@@ -60,7 +55,7 @@ fn fill(file: &OwnedFd, mut bytes: &[u8]) -> rustix::io::Result<()> {
 }
 
 /// A random number.
-pub(crate) fn random() -> rustix::io::Result<u64> {
+pub fn random() -> rustix::io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(u64::from_ne_bytes(bytes))

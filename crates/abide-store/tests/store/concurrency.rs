@@ -5,8 +5,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use abide_model::InstanceId;
-use abide_store::clock::now;
 use abide_store::{Error, ReadError, Store};
+use abide_sys::clock::now;
 
 use crate::common::{Sandbox, assert_no_litter, assignment, bump, child, counter, create, end, sound};
 

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 
 use abide_model::{InstanceId, Status, Timestamp};
-use abide_store::crash::POINTS;
+use abide_store::CRASH_POINTS;
 use abide_store::{Error, Store, TrashName};
 
 use crate::common::{
@@ -123,13 +123,13 @@ fn killed_at_any_point_of_any_mutation_the_store_is_sound_and_the_mutation_happe
     }
     let mut reached: Vec<&str> = Vec::new();
     for (act, name, _) in ACTS {
-        for label in POINTS {
+        for label in CRASH_POINTS {
             if kill_at(label, act, name) {
                 reached.push(label);
             }
         }
     }
-    for label in POINTS {
+    for label in CRASH_POINTS {
         assert!(reached.contains(label), "nothing was ever killed at {label}");
     }
 }

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use abide_model::{Extra, Timestamp};
+use abide_store::Store;
 use abide_store::outcomes::{self, Outcome};
-use abide_store::{Store, atomic};
+use abide_sys::atomic;
 use rustix::fs::Mode;
 
 use crate::common::{NOBODY, as_nobody, assignment, bump, child, create, end, run};

@@ -1,7 +1,7 @@
-//! Labelled points at which a test may kill the process, to see that nothing is lost there.
+//! The labelled points of this crate, at which a test kills the process to see that nothing is lost there.
 
 /// Every label of this crate, in the order in which an operation passes them.
-pub const POINTS: &[&str] = &[
+pub const CRASH_POINTS: &[&str] = &[
     "store.create.reserved",
     "store.create.staged",
     "store.create.renamed",
@@ -18,21 +18,6 @@ pub const POINTS: &[&str] = &[
     "store.sweep.begun",
 ];
 
-/// Dies here, as if by `kill -9`, if this is a debug build and the environment names `label`.
-#[cfg(debug_assertions)]
-pub fn point(label: &'static str) {
-    if std::env::var_os(abide_model::vars::ABIDE_CRASH_AT).is_some_and(|at| at == label) {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-        // The signal is delivered on the way back from the system call; this is for the compiler and for surprises.
-        std::process::abort();
-    }
-}
-
-/// Nothing: this is a release build.
-#[cfg(not(debug_assertions))]
-#[inline(always)]
-pub fn point(_label: &'static str) {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,7 +32,7 @@ mod tests {
         }
         found.retain(|label| label.starts_with("store."));
         found.sort();
-        let mut listed = POINTS.to_vec();
+        let mut listed = CRASH_POINTS.to_vec();
         listed.sort_unstable();
         assert_eq!(found, listed, "each point once in the code and once in the list");
     }

@@ -1,0 +1,94 @@
+//! What a session runs.
+
+use crate::decide::Decided;
+
+/// The word that asks for a shell where an agent could stand.
+pub const SHELL: &str = "shell";
+
+/// The agents that abide knows by name, in the order in which one is looked for.
+pub const AGENTS: &[&str] = &["claude", "codex", "gemini", "opencode", "kimi", "qwen", "copilot", "amp"];
+
+/// What a session runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// An agent: one that abide knows, or one that the configuration describes.
+    Agent(String),
+    /// The operator's shell.
+    Shell,
+    /// Any other command.
+    Command(String),
+}
+
+impl Program {
+    /// What a session that runs it is called if nobody says otherwise.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Agent(name) => name.clone(),
+            Self::Shell => SHELL.to_owned(),
+            Self::Command(word) => word.rsplit('/').next().unwrap_or(word).to_owned(),
+        }
+    }
+}
+
+/// What is known when something is to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// What the operator typed.
+    pub requested: Option<&'a str>,
+    /// The default agent of the scope.
+    pub configured: Option<&'a str>,
+    /// Agents that the configuration describes.
+    pub described: &'a [&'a str],
+    /// Agents that abide knows and that are installed here, in order.
+    pub installed: &'a [&'a str],
+}
+
+/// Decides what to run.
+pub fn choose(wanted: &Wanted<'_>) -> Decided<Program> {
+    let named = |word: &str| match word {
+        SHELL => Program::Shell,
+        word if AGENTS.contains(&word) || wanted.described.contains(&word) => Program::Agent(word.to_owned()),
+        word => Program::Command(word.to_owned()),
+    };
+    match (wanted.requested, wanted.configured, wanted.installed.first()) {
+        (Some(word), _, _) => Decided::new(named(word), "the operator asked for it"),
+        (None, Some(word), _) => Decided::new(named(word), "it is the configured default"),
+        (None, None, Some(first)) => Decided::new(named(first), "it is the first agent found on PATH"),
+        (None, None, None) => Decided::new(Program::Shell, "no agent was found on PATH"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Wanted<'_> = Wanted { requested: None, configured: None, described: &[], installed: &[] };
+
+    fn chosen(wanted: Wanted<'_>) -> Program {
+        choose(&wanted).decision
+    }
+
+    #[test]
+    fn what_was_asked_for_comes_before_the_default_and_that_before_what_is_there() {
+        let agent = |name: &str| Program::Agent(name.to_owned());
+        let full = Wanted {
+            requested: Some("codex"),
+            configured: Some("gemini"),
+            installed: &["claude"],
+            ..NOTHING
+        };
+        assert_eq!(chosen(full), agent("codex"));
+        assert_eq!(chosen(Wanted { requested: None, ..full }), agent("gemini"));
+        assert_eq!(chosen(Wanted { requested: None, configured: None, ..full }), agent("claude"));
+        assert_eq!(chosen(NOTHING), Program::Shell);
+    }
+
+    #[test]
+    fn any_command_can_be_run_and_a_described_one_is_an_agent() {
+        let asked = |word| Wanted { requested: Some(word), described: &["mine"], ..NOTHING };
+        assert_eq!(chosen(asked("shell")), Program::Shell);
+        assert_eq!(chosen(asked("mine")), Program::Agent("mine".into()));
+        assert_eq!(chosen(asked("/usr/bin/htop")), Program::Command("/usr/bin/htop".into()));
+        assert_eq!(chosen(asked("/usr/bin/htop")).name(), "htop");
+    }
+}

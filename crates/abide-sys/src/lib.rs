@@ -1,0 +1,8 @@
+//! What the rest of abide asks of the operating system, made safe to ask: nothing here waits for ever, and nothing here
+//! knows what an instance is.
+
+pub mod atomic;
+pub mod clock;
+pub mod crash;
+pub mod process;
+pub mod run;

@@ -1,0 +1,268 @@
+//! Other programs, run with a bound.
+//!
+//! A hung tmux server, docker engine or systemd manager must never freeze us, so there is no way here to run a command
+//! without saying how long it may take. Commands are argument vectors; no shell is involved.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// More output than this is cut: a program gone wild must not fill our memory.
+const OUTPUT_LIMIT: usize = 16 << 20;
+
+/// Why a command gave no usable answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It is not there.
+    #[error("{program}: not found on PATH")]
+    NotFound {
+        /// The program.
+        program: String,
+    },
+    /// It could not be started or waited for.
+    #[error("{program}: {source}")]
+    Io {
+        /// The program.
+        program: String,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// It did not finish in time, and was killed together with its children.
+    #[error("{program}: no answer within {}", human(*.limit))]
+    TimedOut {
+        /// The program.
+        program: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// It ended with a failure.
+    #[error("{program}: {}{}", describe(*.status), first_line(.stderr))]
+    Failed {
+        /// The program.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it said.
+        stderr: String,
+    },
+}
+
+fn human(limit: Duration) -> String {
+    if limit.subsec_millis() == 0 {
+        format!("{} s", limit.as_secs())
+    } else {
+        format!("{} ms", limit.as_millis())
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn first_line(stderr: &str) -> String {
+    match stderr.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) => format!(": {line}"),
+        None => String::new(),
+    }
+}
+
+/// What a command printed.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// Its standard error, with bytes that are not UTF-8 replaced.
+    pub stderr: String,
+}
+
+impl Output {
+    /// Standard output as text, without the trailing line break.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim_end().to_owned()
+    }
+}
+
+/// Runs `command` to its end and returns what it printed, whatever its exit status.
+pub fn output(command: &mut Command, limit: Duration) -> Result<Output, RunError> {
+    let program = name_of(command);
+    let failed = |source: io::Error| RunError::Io { program: program.clone(), source };
+    // A group of its own, so that a time-out also ends what the command started.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => RunError::NotFound { program: program.clone() },
+        _ => failed(source),
+    })?;
+    let collected = collect(&mut child, Instant::now() + limit);
+    if !matches!(collected, Ok(Some(_))) {
+        kill_group(&child);
+    }
+    let status = child.wait().map_err(failed)?;
+    match collected.map_err(failed)? {
+        Some((stdout, stderr)) => {
+            Ok(Output { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+        }
+        None => Err(RunError::TimedOut { program, limit }),
+    }
+}
+
+/// Like [`output`], but a failure of the command is an error too.
+pub fn succeed(command: &mut Command, limit: Duration) -> Result<Output, RunError> {
+    let output = output(command, limit)?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let program = name_of(command);
+    Err(RunError::Failed { program, status: output.status, stderr: output.stderr })
+}
+
+/// The command `program` with `args`.
+pub fn command<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(program);
+    command.args(args);
+    command
+}
+
+/// What the program is called in messages.
+fn name_of(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn kill_group(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+/// Reads both streams until the command has ended; `None` if that takes past `deadline`.
+///
+/// The end of the *process* counts, not the end of the streams: a daemon that the command left behind may hold those
+/// open for ever.
+fn collect(child: &mut Child, deadline: Instant) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    let ended = pidfd_open(pid, PidfdFlags::empty())?;
+    let mut streams = (Stream::new(child.stdout.take()), Stream::new(child.stderr.take()));
+    for fd in [streams.0.fd(), streams.1.fd()].into_iter().flatten() {
+        rustix::io::ioctl_fionbio(fd, true)?;
+    }
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        let mut fds = vec![PollFd::new(&ended, PollFlags::IN)];
+        fds.extend(
+            [streams.0.fd(), streams.1.fd()]
+                .into_iter()
+                .flatten()
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
+        );
+        match poll(&mut fds, Some(&rustix::time::Timespec::try_from(left).map_err(io::Error::other)?)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let over = !fds[0].revents().is_empty();
+        drop(fds);
+        streams.0.drain()?;
+        streams.1.drain()?;
+        if over {
+            return Ok(Some((streams.0.bytes, streams.1.bytes)));
+        }
+    }
+}
+
+/// One of a command's output streams, and what came out of it so far.
+struct Stream<R> {
+    reader: Option<R>,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read + AsFd> Stream<R> {
+    fn new(reader: Option<R>) -> Self {
+        Self { reader, bytes: Vec::new() }
+    }
+
+    fn fd(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.reader.as_ref().map(AsFd::as_fd)
+    }
+
+    fn drain(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 8192];
+        while let Some(reader) = &mut self.reader {
+            match reader.read(&mut buffer) {
+                Ok(0) => self.reader = None,
+                Ok(n) if self.bytes.len() + n <= OUTPUT_LIMIT => self.bytes.extend_from_slice(&buffer[..n]),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn both_streams_and_the_status_come_back() {
+        let out = output(&mut command("sh", ["-c", "echo out; echo err >&2; exit 3"]), LONG).unwrap();
+        assert_eq!((out.text().as_str(), out.stderr.as_str(), out.status.code()), ("out", "err\n", Some(3)));
+    }
+
+    #[test]
+    fn much_output_on_both_streams_does_not_block() {
+        let out = output(
+            &mut command("sh", ["-c", "head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2"]),
+            LONG,
+        )
+        .unwrap();
+        assert_eq!((out.stdout.len(), out.stderr.len()), (300_000, 300_000));
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_killed_with_its_children() {
+        let mark = format!("{}", std::process::id());
+        let script = format!("exec -a x{mark} sleep 1000 & sleep 1000");
+        let error = output(&mut command("bash", ["-c", &script]), Duration::from_millis(300)).unwrap_err();
+        assert!(matches!(error, RunError::TimedOut { .. }), "{error}");
+        assert_eq!(error.to_string(), "bash: no answer within 300 ms");
+        let left = Command::new("pgrep").args(["-f", &format!("^x{mark} ")]).output().unwrap();
+        assert!(left.stdout.is_empty(), "a child outlived the time-out");
+    }
+
+    #[test]
+    fn a_daemon_left_behind_does_not_keep_us_waiting() {
+        let mut cmd = command("bash", ["-c", "sleep 60 & echo $!"]);
+        let out = output(&mut cmd, Duration::from_secs(20)).unwrap();
+        assert!(out.status.success());
+        let pid = Pid::from_raw(out.text().parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn errors_name_the_program_and_what_it_said() {
+        let missing = output(&mut command("abide-no-such-program", [""; 0]), LONG).unwrap_err();
+        assert_eq!(missing.to_string(), "abide-no-such-program: not found on PATH");
+        let failed =
+            succeed(&mut command("sh", ["-c", "echo; echo 'no way' >&2; exit 7"]), LONG).unwrap_err();
+        assert_eq!(failed.to_string(), "sh: exit status 7: no way");
+    }
+}
