@@ -1,0 +1,344 @@
+//! The loop of an attached client: terminal, socket and signals, none of which may make it wait for another.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use super::connect::{self, Absence, Again};
+use super::probe::{Probe, QUESTION};
+use super::signals::Taken;
+use super::terminal::Terminal;
+use super::{AttachEnd, AttachOptions};
+use crate::protocol::{
+    Attach, Bye, ByeReason, CallError, Decoder, Hello, Kind, MAX_FRAME, Resize, encode, encode_json,
+    negotiate,
+};
+use crate::session::SessionId;
+use crate::unit::Unit;
+
+/// While this much waits for the terminal, nothing is read from the mux, which then skips frames.
+const MAX_DRAWING: usize = 64 << 10;
+/// While this much waits for the mux, nothing is read from the terminal.
+const MAX_TYPED: usize = 1 << 20;
+const CHUNK: usize = 16 << 10;
+const DEFAULT_PREFIX: u8 = 0x02;
+
+/// An attached client.
+pub(super) struct Attachment<'a> {
+    unit: &'a Unit,
+    options: &'a AttachOptions,
+    terminal: Terminal,
+    probe: Probe,
+    socket: Option<UnixStream>,
+    decoder: Decoder,
+    /// Frames on their way to the mux.
+    out: Vec<u8>,
+    /// What was typed while there was nobody to send it to.
+    typed: Vec<u8>,
+    /// The session to show first. A mux that comes back knows what was looked at last.
+    first: Option<SessionId>,
+    /// The mux is being replaced.
+    absence: Option<Absence>,
+}
+
+impl<'a> Attachment<'a> {
+    pub fn new(
+        unit: &'a Unit,
+        options: &'a AttachOptions,
+        mut terminal: Terminal,
+        socket: UnixStream,
+        decoder: Decoder,
+    ) -> io::Result<Self> {
+        terminal.write(QUESTION);
+        let probe = Probe::new(Instant::now());
+        let socket = Some(socket);
+        let (out, typed) = (Vec::new(), Vec::new());
+        let first = options.session.clone();
+        let mut attachment =
+            Self { unit, options, terminal, probe, socket, decoder, out, typed, first, absence: None };
+        attachment.send_attach()?;
+        Ok(attachment)
+    }
+
+    /// Runs until there is a reason to end.
+    pub fn run(&mut self, signals: &Taken) -> io::Result<AttachEnd> {
+        // Frames that came together with the greeting.
+        if let Some(end) = self.read_frames()? {
+            return Ok(end);
+        }
+        loop {
+            let ready = self.wait(signals)?;
+            if ready.signals
+                && let Some(end) = self.on_signals(signals)?
+            {
+                return Ok(end);
+            }
+            if ready.input
+                && let Some(end) = self.on_input()?
+            {
+                return Ok(end);
+            }
+            if ready.socket
+                && let Some(end) = self.on_socket()?
+            {
+                return Ok(end);
+            }
+            if let Some(end) = self.on_time()? {
+                return Ok(end);
+            }
+            self.send();
+            if self.terminal.flush().is_err() {
+                return Ok(terminal_gone());
+            }
+        }
+    }
+
+    fn wait(&self, signals: &Taken) -> io::Result<Ready> {
+        let mut fds = vec![PollFd::new(&signals.fd, PollFlags::IN)];
+        let room = self.out.len() + self.typed.len() < MAX_TYPED;
+        fds.push(PollFd::from_borrowed_fd(self.terminal.input(), flags(room, false)));
+        fds.push(PollFd::from_borrowed_fd(self.terminal.output(), flags(false, self.terminal.pending() > 0)));
+        if let Some(socket) = &self.socket {
+            let reads = self.terminal.pending() < MAX_DRAWING;
+            let flags = flags(reads, !self.out.is_empty());
+            if !flags.is_empty() {
+                fds.push(PollFd::from_borrowed_fd(socket.as_fd(), flags));
+            }
+        }
+        let absence = self.absence.as_ref().map(|absence| absence.deadline(self.socket.is_none()));
+        let deadline = self.probe.deadline().into_iter().chain(absence).min();
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(err) => return Err(err.into()),
+        }
+        let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(Ready { signals: is_ready(0), input: is_ready(1), socket: is_ready(3) })
+    }
+
+    fn on_signals(&mut self, signals: &Taken) -> io::Result<Option<AttachEnd>> {
+        while let Some(signal) = signals.fd.next()? {
+            match signal {
+                libc::SIGWINCH => self.send_size(),
+                libc::SIGTSTP => {
+                    self.terminal.leave();
+                    // Stops us here; the signal that lets us go on is waiting when we do.
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+                }
+                libc::SIGCONT => {
+                    self.terminal.leave();
+                    self.terminal.enter()?;
+                    if self.probe.knows_kitty() {
+                        self.terminal.use_kitty();
+                    }
+                    self.send_size();
+                }
+                libc::SIGHUP => return Ok(Some(terminal_gone())),
+                signal => {
+                    let message = format!("detached by signal {signal}; everything keeps running");
+                    return Ok(Some(AttachEnd::Detached(message)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn on_input(&mut self) -> io::Result<Option<AttachEnd>> {
+        let mut chunk = [0; CHUNK];
+        let Ok(n) = self.terminal.read(&mut chunk) else { return Ok(Some(terminal_gone())) };
+        let knew = self.probe.knows_kitty();
+        let typed = self.probe.filter(&chunk[..n], Instant::now());
+        if self.probe.knows_kitty() && !knew {
+            self.terminal.use_kitty();
+            self.send_attach()?;
+        }
+        self.type_in(&typed);
+        Ok(self
+            .leaves_unaided()
+            .then(|| AttachEnd::Detached("detached; everything keeps running".to_owned())))
+    }
+
+    fn type_in(&mut self, typed: &[u8]) {
+        self.typed.extend_from_slice(typed);
+        if self.absence.is_none() {
+            for piece in std::mem::take(&mut self.typed).chunks(CHUNK) {
+                // A piece is never too long.
+                let _ = encode(Kind::Input, piece, &mut self.out);
+            }
+        }
+    }
+
+    /// Whether the operator pressed the keys for leaving while there was nobody else to understand them.
+    fn leaves_unaided(&self) -> bool {
+        let prefix = if self.options.prefix == 0 { DEFAULT_PREFIX } else { self.options.prefix };
+        self.absence.is_some() && self.typed.windows(2).any(|keys| keys == [prefix, b'd'])
+    }
+
+    fn on_socket(&mut self) -> io::Result<Option<AttachEnd>> {
+        let Some(socket) = &mut self.socket else { return Ok(None) };
+        let mut chunk = [0; CHUNK];
+        match socket.read(&mut chunk) {
+            Ok(0) => self.lost_connection(),
+            Ok(n) => self.decoder.push(&chunk[..n]),
+            Err(err) if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => self.lost_connection(),
+        }
+        self.read_frames()
+    }
+
+    fn read_frames(&mut self) -> io::Result<Option<AttachEnd>> {
+        loop {
+            let (kind, payload) = match self.decoder.next() {
+                Ok(Some(frame)) => (frame.kind(), frame.payload.to_vec()),
+                Ok(None) => return Ok(None),
+                Err(err) => return Ok(Some(connect::not_understood(&err.into()))),
+            };
+            match kind {
+                Some(Kind::Output) => {
+                    self.absence = None;
+                    self.terminal.write(&payload);
+                    self.type_in(&[]);
+                }
+                Some(Kind::Hello) => {
+                    let hello: Hello = serde_json::from_slice(&payload)?;
+                    if let Err(err) = negotiate(&hello.protocol) {
+                        return Ok(Some(connect::not_understood(&CallError::Version(err))));
+                    }
+                }
+                Some(Kind::Bye) => {
+                    let bye: Bye = serde_json::from_slice(&payload)?;
+                    match ended(bye) {
+                        Some(end) => return Ok(Some(end)),
+                        None => self.lost_connection(),
+                    }
+                }
+                Some(Kind::Ping) => _ = encode(Kind::Pong, &payload, &mut self.out),
+                _ => {}
+            }
+        }
+    }
+
+    /// The mux is gone, for a moment or for good.
+    fn lost_connection(&mut self) {
+        let now = Instant::now();
+        self.socket = None;
+        self.decoder = Decoder::new(MAX_FRAME);
+        self.out.clear();
+        self.absence.get_or_insert_with(|| Absence::new(now));
+    }
+
+    fn on_time(&mut self) -> io::Result<Option<AttachEnd>> {
+        let now = Instant::now();
+        let typed = self.probe.give_up(now);
+        if !typed.is_empty() {
+            self.type_in(&typed);
+        }
+        let Some(absence) = &mut self.absence else { return Ok(None) };
+        if absence.is_too_long(now) {
+            return Ok(Some(connect::absent_too_long()));
+        }
+        if absence.is_worth_a_word(now) {
+            let row = self.terminal.size().rows;
+            let line = format!("\x1b[?2026l\x1b[m\x1b[{row};1H\x1b[7m the screen is being rebuilt… \x1b[m");
+            self.terminal.write(line.as_bytes());
+        }
+        if self.socket.is_some() {
+            return Ok(None);
+        }
+        match absence.try_again(self.unit, now) {
+            Again::Connected(socket) => {
+                self.socket = Some(socket);
+                encode_json(Kind::Hello, &Hello::ours(), &mut self.out)?;
+                self.send_attach()?;
+            }
+            Again::NotYet => {}
+            Again::Gone => return Ok(Some(connect::why_gone(self.unit))),
+        }
+        Ok(None)
+    }
+
+    fn send_attach(&mut self) -> io::Result<()> {
+        let size = self.terminal.size();
+        let attach = Attach {
+            cols: size.cols,
+            rows: size.rows,
+            read_only: self.options.read_only,
+            term: std::env::var("TERM").unwrap_or_default(),
+            caps: caps(self.probe.knows_kitty()),
+            session: self.first.take(),
+        };
+        encode_json(Kind::Attach, &attach, &mut self.out)
+    }
+
+    /// Tells the mux the terminal's size, upon which it draws everything anew.
+    fn send_size(&mut self) {
+        let size = self.terminal.size();
+        let resize = Resize { cols: size.cols, rows: size.rows, width_px: 0, height_px: 0 };
+        let _ = encode(Kind::Resize, &resize.to_bytes(), &mut self.out);
+    }
+
+    fn send(&mut self) {
+        let Some(socket) = &mut self.socket else { return };
+        while !self.out.is_empty() {
+            match socket.write(&self.out) {
+                Ok(n) => _ = self.out.drain(..n),
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                Err(err) if err.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => return self.lost_connection(),
+            }
+        }
+    }
+}
+
+struct Ready {
+    signals: bool,
+    input: bool,
+    socket: bool,
+}
+
+fn flags(reads: bool, writes: bool) -> PollFlags {
+    let mut flags = PollFlags::empty();
+    flags.set(PollFlags::IN, reads);
+    flags.set(PollFlags::OUT, writes);
+    flags
+}
+
+fn terminal_gone() -> AttachEnd {
+    AttachEnd::Detached("the terminal is gone; everything keeps running".to_owned())
+}
+
+/// How a good-bye ends the attachment; `None` if it is for a moment only.
+fn ended(bye: Bye) -> Option<AttachEnd> {
+    Some(match bye.reason {
+        ByeReason::Restarting => return None,
+        ByeReason::Detached => AttachEnd::Detached(bye.message),
+        ByeReason::SessionEnded => AttachEnd::SessionEnded { exit: bye.exit, message: bye.message },
+        ByeReason::Shutdown => AttachEnd::Shutdown(bye.message),
+        ByeReason::Protocol | ByeReason::Other => AttachEnd::Lost(bye.message),
+    })
+}
+
+/// What the terminal can do besides what every terminal can.
+fn caps(kitty: bool) -> Vec<String> {
+    let mut caps = Vec::new();
+    if kitty {
+        caps.push("kitty-keyboard".to_owned());
+    }
+    // Every terminal with that keyboard protocol has direct colours, and over ssh it is often the only thing to go by.
+    if kitty || has_direct_colors() {
+        caps.push("truecolor".to_owned());
+    }
+    caps
+}
+
+fn has_direct_colors() -> bool {
+    let var = |name: &str| std::env::var(name).unwrap_or_default();
+    let (colorterm, term) = (var("COLORTERM"), var("TERM"));
+    let known = ["kitty", "ghostty", "alacritty", "wezterm", "foot", "contour", "direct"];
+    matches!(colorterm.as_str(), "truecolor" | "24bit") || known.iter().any(|name| term.contains(name))
+}

@@ -1,0 +1,477 @@
+//! The keeper: the parent of an instance's sessions, and the one process that must not fail.
+//!
+//! It starts sessions on terminals of their own, holds the terminals' masters and the listening socket, reaps
+//! (as PID 1 of a container or as child subreaper on a host), keeps a mux running, and writes down how everything
+//! ended. It never reads what a session writes: with no data passing through it there is little that can break it.
+//!
+//! One thread, one poll loop, two descriptors to wait for: signals, and the link to the mux. Everything it is asked to
+//! do comes over that link. A mux that died is followed by another, which is told everything that the first one knew.
+
+mod args;
+mod ending;
+mod launch;
+mod mux;
+mod record;
+mod spawn;
+mod start;
+mod upgrade;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+pub use args::{ArgsError, Config, KeeperArgs};
+pub use launch::{LaunchError, Launched, Launching, launch};
+pub use record::{ExitRecord, RecordedSession, StopReason};
+pub use upgrade::probe;
+
+use crate::link::{SessionInfo, ToKeeper, ToMux};
+use crate::session::{Exit, SessionId, Size, SpawnSpec};
+use crate::signals::SignalFd;
+use crate::socket::SocketFile;
+use crate::text::OsText;
+use crate::unit::Unit;
+use ending::{Ending, Scope};
+use mux::Mux;
+use spawn::SpawnError;
+use upgrade::{SavedSession, State};
+
+/// How long a stopping capsule waits for the mux to read what its sessions wrote last.
+const DRAIN_WITHIN: Duration = Duration::from_secs(2);
+/// How long a mux may take to bring its journals to disk and go.
+const RETIRE_WITHIN: Duration = Duration::from_secs(2);
+
+/// `SIGUSR1` replaces the mux, for when it no longer answers; `SIGHUP` means nothing to a process without a terminal.
+const SIGNALS: [i32; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1];
+
+struct Keeper {
+    config: Config,
+    unit: Unit,
+    lock: File,
+    listener: OwnedFd,
+    socket: SocketFile,
+    signals: SignalFd,
+    record: ExitRecord,
+    /// In the order in which they were started, which is the order of their tabs.
+    sessions: Vec<Session>,
+    had_sessions: bool,
+    mux: Mux,
+    kills: Vec<Ending>,
+    stop: Option<Stop>,
+    upgrade: Option<Upgrade>,
+}
+
+/// A session whose terminal we hold: until its process ended *and* the mux has read what it left.
+struct Session {
+    id: SessionId,
+    name: String,
+    program: String,
+    meta: serde_json::Value,
+    pid: Pid,
+    master: OwnedFd,
+    exit: Option<Exit>,
+    /// What it was started with, for sessions that are to be like it. It may hold secrets: it is told to nobody.
+    env: Vec<(OsText, OsText)>,
+    umask: Option<u32>,
+}
+
+/// The capsule is stopping: first the processes end, then their output is read, then the mux goes.
+struct Stop {
+    reason: StopReason,
+    note: String,
+    phase: Phase,
+}
+
+enum Phase {
+    Ending(Ending),
+    Draining { until: Instant },
+    Retiring { until: Instant },
+}
+
+/// The new binary was found fit; the old mux is on its way out.
+struct Upgrade {
+    exe: OsText,
+    retired_by: Instant,
+}
+
+/// Runs a keeper to its end; gives the process's exit code. Call it with one thread: signals are blocked for it alone.
+pub fn run(args: KeeperArgs) -> i32 {
+    spawn::close_on_exec_all();
+    let started = match args {
+        KeeperArgs::Serve(config) => Keeper::start(config),
+        KeeperArgs::Launched(config) => Keeper::start_launched(config),
+        KeeperArgs::Resume(fd) => Keeper::resume(fd),
+    };
+    match started {
+        Ok(keeper) => keeper.serve(),
+        Err(err) => {
+            tracing::error!("the keeper can not start: {err}");
+            1
+        }
+    }
+}
+
+impl Keeper {
+    fn serve(mut self) -> i32 {
+        // Not before: whoever launched us waits for the first session, and for nothing else.
+        if let Err(err) = self.unit.prepare_state() {
+            tracing::error!("the state of the capsule can not be written: {err}");
+        }
+        self.save_record();
+        let failed = loop {
+            match self.step() {
+                Ok(false) => {}
+                Ok(true) => break None,
+                Err(err) => break Some(err),
+            }
+        };
+        let (reason, note) = match (failed, self.stop.take()) {
+            (Some(err), _) => {
+                tracing::error!("the keeper can not go on: {err}");
+                (StopReason::Fatal, err.to_string())
+            }
+            (None, Some(stop)) => (stop.reason, stop.note),
+            (None, None) => (StopReason::Fatal, String::new()),
+        };
+        self.finish(reason, note)
+    }
+
+    /// Waits for something to happen and deals with it; true when there is nothing left to keep.
+    fn step(&mut self) -> io::Result<bool> {
+        self.wait()?;
+        while let Some(signal) = self.signals.next()? {
+            self.on_signal(signal);
+        }
+        self.reap()?;
+        self.mux.flush();
+        self.hear_mux();
+        self.on_time(Instant::now())
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if let Some(link) = self.mux.link() {
+            let room = if self.mux.wants_to_write() { PollFlags::OUT } else { PollFlags::empty() };
+            fds.push(PollFd::from_borrowed_fd(link.as_fd(), PollFlags::IN | room));
+        }
+        let left = self.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(err) => Err(err.into()),
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let stop = self.stop.as_ref().map(|stop| match &stop.phase {
+            Phase::Ending(ending) => ending.deadline(),
+            Phase::Draining { until } | Phase::Retiring { until } => *until,
+        });
+        let upgrade = self.upgrade.as_ref().map(|upgrade| upgrade.retired_by);
+        let kills = self.kills.iter().map(Ending::deadline).min();
+        [self.mux.deadline(), kills, stop, upgrade].into_iter().flatten().min()
+    }
+
+    fn on_signal(&mut self, signal: i32) {
+        match signal {
+            libc::SIGTERM | libc::SIGINT => self.begin_stop(StopReason::Sigterm, format!("signal {signal}")),
+            libc::SIGUSR1 => self.mux.abandon("asked to by a signal"),
+            _ => {}
+        }
+    }
+
+    /// Reaps everything there is: sessions, muxes, and the orphans that came to us.
+    fn reap(&mut self) -> io::Result<()> {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => self.on_exit(pid, status),
+                Ok(None) | Err(Errno::CHILD) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(err) => return Err(err.into()),
+            }
+        }
+    }
+
+    fn on_exit(&mut self, pid: Pid, status: WaitStatus) {
+        let exit = match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => return,
+        };
+        if self.mux.pid() == Some(pid) {
+            tracing::info!(pid = pid.as_raw_nonzero(), %exit, "the mux ended");
+            // What it asked for before it died was promised to a client.
+            self.hear_mux();
+            self.mux.died(Instant::now());
+        }
+        let Some(session) = self.sessions.iter_mut().find(|s| s.pid == pid && s.exit.is_none()) else {
+            return;
+        };
+        session.exit = Some(exit);
+        let id = session.id.clone();
+        self.record.session_ended(&id, exit, self.stop.is_some());
+        self.save_record();
+        self.mux.send(ToMux::Exited { id, exit }, None);
+    }
+
+    fn hear_mux(&mut self) {
+        while let Some(message) = self.mux.receive() {
+            self.on_message(message);
+        }
+    }
+
+    fn on_message(&mut self, message: ToKeeper) {
+        match message {
+            ToKeeper::Ready => self.mux.is_ready(),
+            ToKeeper::Spawn { request, spec } => {
+                let spawned = self.spawn(&spec, Some(request));
+                self.after_spawn(request, spawned);
+            }
+            ToKeeper::SpawnLike { request, spec, like } => {
+                let spawned = self.spawn_like(*spec, &like, request);
+                self.after_spawn(request, spawned);
+            }
+            ToKeeper::Signal { id, signal } => self.signal(&id, signal),
+            ToKeeper::Kill { id } => self.kill(&id),
+            ToKeeper::Drained { id } => self.sessions.retain(|s| s.id != id || s.exit.is_none()),
+            ToKeeper::Shutdown { note } => self.begin_stop(StopReason::Operator, note),
+            ToKeeper::Upgrade { exe } => self.begin_upgrade(exe),
+            ToKeeper::Unknown => tracing::warn!("the mux sent a message of another version"),
+        }
+    }
+
+    /// Does what is due; true when the capsule has stopped.
+    fn on_time(&mut self, now: Instant) -> io::Result<bool> {
+        let mux = self.mux.pid();
+        self.kills.retain_mut(|kill| !kill.advance(mux, now));
+        self.mux.check(now);
+        if self.mux.is_due(now) {
+            self.start_mux(now);
+        }
+        self.advance_upgrade(now);
+        if self.had_sessions && self.sessions.is_empty() {
+            self.begin_stop(StopReason::LastSessionEnded, String::new());
+        }
+        Ok(self.advance_stop(now))
+    }
+
+    fn spawn(&mut self, spec: &SpawnSpec, request: Option<u64>) -> Result<Pid, SpawnError> {
+        if self.stop.is_some() {
+            return Err(SpawnError { errno: 0, text: "the capsule is stopping".to_owned() });
+        }
+        if self.sessions.iter().any(|session| session.id == spec.id) {
+            return Err(SpawnError::new(&format!("session {}", spec.id), Errno::EXIST));
+        }
+        let (pid, master) = spawn::spawn(spec)?;
+        let program = spec.argv.first().map(|program| program.as_path().display().to_string());
+        self.had_sessions = true;
+        self.sessions.push(Session {
+            id: spec.id.clone(),
+            name: spec.name.clone(),
+            program: program.unwrap_or_default(),
+            meta: spec.meta.clone(),
+            pid,
+            master,
+            exit: None,
+            env: spec.env.clone(),
+            umask: spec.umask,
+        });
+        self.announce(self.sessions.len() - 1, request);
+        self.record.session_started(spec);
+        Ok(pid)
+    }
+
+    fn spawn_like(&mut self, mut spec: SpawnSpec, like: &SessionId, request: u64) -> Result<Pid, SpawnError> {
+        let like = self.sessions.iter().find(|session| session.id == *like);
+        let like = like.ok_or_else(|| SpawnError::new("the session to start another beside", Errno::SRCH))?;
+        spec.env.clone_from(&like.env);
+        spec.umask = like.umask;
+        self.spawn(&spec, Some(request))
+    }
+
+    fn after_spawn(&mut self, request: u64, spawned: Result<Pid, SpawnError>) {
+        match spawned {
+            Ok(_) => self.save_record(),
+            Err(SpawnError { errno, text }) => self.mux.send(ToMux::SpawnFailed { request, errno, text }, None),
+        }
+    }
+
+    fn start_mux(&mut self, now: Instant) {
+        if let Err(err) = self.mux.start(now) {
+            tracing::error!("the mux can not be started: {err}");
+            return;
+        }
+        let hello = ToMux::Hello {
+            generation: self.config.generation,
+            unit: self.config.unit.clone(),
+            options: self.config.options.clone(),
+        };
+        self.tell_with(hello, self.listener.try_clone());
+        for index in 0..self.sessions.len() {
+            self.announce(index, None);
+        }
+        if let Some(stop) = &self.stop {
+            self.mux.send(ToMux::Shutdown { note: stop.note.clone() }, None);
+        }
+    }
+
+    /// Tells the mux about a session and gives it the terminal.
+    fn announce(&mut self, index: usize, request: Option<u64>) {
+        let Some(session) = self.sessions.get(index) else { return };
+        let info = SessionInfo {
+            request,
+            id: session.id.clone(),
+            name: session.name.clone(),
+            program: session.program.clone(),
+            pid: session.pid.as_raw_nonzero().get(),
+            size: present_size(&session.master),
+            exited: session.exit,
+            meta: session.meta.clone(),
+        };
+        let master = session.master.try_clone();
+        self.tell_with(ToMux::Session(info), master);
+    }
+
+    /// A mux that lacks a descriptor is of no use; the next one may get it.
+    fn tell_with(&mut self, message: ToMux, fd: io::Result<OwnedFd>) {
+        match fd {
+            Ok(fd) => self.mux.send(message, Some(fd)),
+            Err(err) => self.mux.abandon(&format!("no descriptor for it: {err}")),
+        }
+    }
+
+    fn signal(&self, id: &SessionId, signal: i32) {
+        let Some(session) = self.living(id) else { return };
+        let Some(signal) = Signal::from_named_raw(signal) else { return };
+        if let Err(err) = rustix::process::kill_process_group(session.pid, signal) {
+            tracing::warn!(session = %id, "can not be signalled: {err}");
+        }
+    }
+
+    fn kill(&mut self, id: &SessionId) {
+        let Some(session) = self.living(id) else { return };
+        let scope = Scope::Session(session.pid);
+        self.kills.push(Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now()));
+    }
+
+    fn living(&self, id: &SessionId) -> Option<&Session> {
+        self.sessions.iter().find(|session| session.id == *id && session.exit.is_none())
+    }
+
+    fn grace(&self) -> Duration {
+        Duration::from_millis(self.config.grace_ms)
+    }
+
+    fn begin_stop(&mut self, reason: StopReason, note: String) {
+        if self.stop.is_some() {
+            return;
+        }
+        tracing::info!(?reason, note, "stopping");
+        self.mux.send(ToMux::Shutdown { note: note.clone() }, None);
+        let ending = Ending::begin(Scope::Everything, self.mux.pid(), self.grace(), Instant::now());
+        self.stop = Some(Stop { reason, note, phase: Phase::Ending(ending) });
+    }
+
+    /// Takes the stop as far as it goes now; true at its end.
+    fn advance_stop(&mut self, now: Instant) -> bool {
+        let Some(stop) = &mut self.stop else { return false };
+        if let Phase::Ending(ending) = &mut stop.phase {
+            if !ending.advance(self.mux.pid(), now) {
+                return false;
+            }
+            stop.phase = Phase::Draining { until: now + DRAIN_WITHIN };
+        }
+        if let Phase::Draining { until } = stop.phase {
+            if !self.sessions.is_empty() && now < until {
+                return false;
+            }
+            stop.phase = Phase::Retiring { until: now + RETIRE_WITHIN };
+            self.mux.retire();
+        }
+        let late = matches!(stop.phase, Phase::Retiring { until } if until <= now);
+        if late {
+            self.mux.abandon("it does not finish");
+        }
+        late || self.mux.pid().is_none()
+    }
+
+    fn begin_upgrade(&mut self, exe: OsText) {
+        let busy = self.stop.is_some() || self.upgrade.is_some() || !self.kills.is_empty();
+        let fit = if busy {
+            Err("something is being ended or upgraded just now; try again in a few seconds".to_owned())
+        } else {
+            upgrade::check(exe.as_path())
+        };
+        match fit {
+            Ok(()) => {
+                self.upgrade = Some(Upgrade { exe, retired_by: Instant::now() + RETIRE_WITHIN });
+                self.mux.retire();
+            }
+            Err(text) => self.mux.send(ToMux::UpgradeFailed { text }, None),
+        }
+    }
+
+    /// Once the old mux is gone, becomes the new program. If that fails, everything goes on as before.
+    fn advance_upgrade(&mut self, now: Instant) {
+        let Some(upgrade) = &mut self.upgrade else { return };
+        if self.mux.pid().is_some() {
+            if now >= upgrade.retired_by {
+                upgrade.retired_by = now + RETIRE_WITHIN;
+                self.mux.abandon("it does not finish");
+            }
+            return;
+        }
+        let exe = upgrade.exe.clone();
+        let state = self.state(&exe);
+        let masters = self.sessions.iter().map(|session| session.master.as_fd());
+        let keep: Vec<_> = masters.chain([self.lock.as_fd(), self.listener.as_fd()]).collect();
+        let err = upgrade::exec(&exe, &state, &keep);
+        tracing::error!("the upgrade failed, going on as before: {err}");
+        self.upgrade = None;
+        self.mux.revive(now);
+    }
+
+    fn state(&self, exe: &OsText) -> State {
+        let mut config = self.config.clone();
+        if let Some(program) = config.mux.first_mut() {
+            *program = exe.clone();
+        }
+        let saved = |session: &Session| SavedSession {
+            id: session.id.clone(),
+            name: session.name.clone(),
+            program: session.program.clone(),
+            meta: session.meta.clone(),
+            pid: session.pid.as_raw_nonzero().get(),
+            master: session.master.as_raw_fd(),
+            exit: session.exit,
+            env: session.env.clone(),
+            umask: session.umask,
+        };
+        State {
+            config,
+            lock: self.lock.as_raw_fd(),
+            listener: self.listener.as_raw_fd(),
+            socket: self.socket,
+            record: self.record.clone(),
+            had_sessions: self.had_sessions,
+            sessions: self.sessions.iter().map(saved).collect(),
+        }
+    }
+
+    fn save_record(&self) {
+        if let Err(err) = self.record.write(&self.unit) {
+            tracing::error!("the exit record can not be written: {err}");
+        }
+    }
+}
+
+/// The size that the terminal has now, which the mux may have changed since the session was started.
+fn present_size(master: &OwnedFd) -> Size {
+    let size = rustix::termios::tcgetwinsize(master);
+    size.map_or_else(|_| Size::default(), |size| Size { cols: size.ws_col, rows: size.ws_row })
+}

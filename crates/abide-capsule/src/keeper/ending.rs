@@ -1,0 +1,97 @@
+//! Ending processes: politely, then plainly, then by force.
+//!
+//! `SIGTERM` comes first, with `SIGCONT` for what is stopped. Interactive shells ignore `SIGTERM`, and what they
+//! understand is `SIGHUP`, the loss of their terminal; so whoever ignores the one gets the other at once. Others get
+//! `SIGHUP` only later: a program that is cleaning up after `SIGTERM` would be killed by it half-way. What is left
+//! when the grace period is over gets `SIGKILL`, repeatedly, because it may be forking.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+use crate::process::{Stat, descendants, ignores};
+
+const KILL_AGAIN: Duration = Duration::from_millis(50);
+/// A process in an uninterruptible system call can not be killed; nobody waits for it longer than this.
+const KILL_FOR: Duration = Duration::from_secs(2);
+
+/// What is to end.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scope {
+    /// The session of this leader: its descendants, and whatever is left of its terminal session.
+    Session(Pid),
+    /// Everything that descends from us but the mux: sessions, and what they left behind.
+    Everything,
+}
+
+/// Processes that are being ended.
+#[derive(Debug)]
+pub(super) struct Ending {
+    scope: Scope,
+    hangup_at: Option<Instant>,
+    kill_at: Instant,
+    give_up_at: Instant,
+}
+
+impl Ending {
+    /// Asks politely and sets the times for the rest.
+    pub fn begin(scope: Scope, mux: Option<Pid>, grace: Duration, now: Instant) -> Self {
+        for process in survivors(scope, mux) {
+            send(&process, Signal::TERM);
+            send(&process, Signal::CONT);
+            if Pid::from_raw(process.pid).is_some_and(|pid| ignores(pid, Signal::TERM)) {
+                send(&process, Signal::HUP);
+            }
+        }
+        let kill_at = now + grace;
+        Self { scope, hangup_at: Some(now + grace / 2), kill_at, give_up_at: kill_at + KILL_FOR }
+    }
+
+    /// When [`Ending::advance`] has something to do even if nothing happens.
+    pub fn deadline(&self) -> Instant {
+        self.hangup_at.unwrap_or(self.kill_at)
+    }
+
+    /// Goes on; true when nothing is left, or nothing can be done about it.
+    pub fn advance(&mut self, mux: Option<Pid>, now: Instant) -> bool {
+        let left = survivors(self.scope, mux);
+        if left.is_empty() {
+            return true;
+        }
+        if self.hangup_at.is_some_and(|at| at <= now) {
+            self.hangup_at = None;
+            left.iter().for_each(|process| send(process, Signal::HUP));
+        }
+        if now >= self.give_up_at {
+            tracing::warn!(count = left.len(), "processes that can not be killed are left behind");
+            return true;
+        }
+        if now >= self.kill_at {
+            self.kill_at = now + KILL_AGAIN;
+            left.iter().for_each(|process| send(process, Signal::KILL));
+        }
+        false
+    }
+}
+
+fn survivors(scope: Scope, mux: Option<Pid>) -> Vec<Stat> {
+    let ours = descendants(getpid(), mux);
+    match scope {
+        Scope::Everything => ours,
+        Scope::Session(leader) => {
+            let below = descendants(leader, None);
+            let leader = leader.as_raw_nonzero().get();
+            let belongs = |process: &Stat| {
+                process.pid == leader
+                    || process.session == leader
+                    || below.iter().any(|b| b.pid == process.pid)
+            };
+            ours.into_iter().filter(belongs).collect()
+        }
+    }
+}
+
+fn send(process: &Stat, signal: Signal) {
+    // The process may be gone by now, which is what we want of it.
+    let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, signal));
+}

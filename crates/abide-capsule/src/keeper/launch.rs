@@ -1,0 +1,195 @@
+//! Starting a keeper from the command line, and giving it its first session.
+//!
+//! The keeper is started as a daemon whose standard input is a link to the launcher. Over it travels what to start:
+//! it may hold secrets, which must be in no argument and no file. The answer says that the session runs, or why not.
+#![allow(unsafe_code)] // `pre_exec`: becoming a daemon happens between fork and exec.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use serde::{Deserialize, Serialize};
+
+use super::args::{Config, KeeperArgs};
+use super::spawn::close_on_exec_all;
+use crate::link::{Link, LinkError};
+use crate::process::ProcessIdentity;
+use crate::session::SpawnSpec;
+use crate::text::OsText;
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// Launcher to keeper.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Ask {
+    Start { spec: Box<SpawnSpec> },
+}
+
+/// Keeper to launcher.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Answer {
+    Up { pid: i32 },
+    Started { session_pid: i32 },
+    AlreadyRunning,
+    Failed { errno: i32, text: String },
+}
+
+/// Why a capsule was not started. Nothing runs then.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// Another keeper serves the unit.
+    #[error("this instance is running already; attach to it with `abide hardline`")]
+    AlreadyRunning,
+    /// The session could not be started, or the keeper could not serve the unit.
+    #[error("{text}")]
+    Failed {
+        /// The system's error number, 0 where the system was not asked.
+        errno: i32,
+        /// What went wrong, and with what.
+        text: String,
+    },
+    /// The keeper ended, or was silent for too long.
+    #[error("the capsule's keeper {0}; its log is {1}")]
+    NoAnswer(&'static str, String),
+    /// The link failed.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The keeper's program could not be started.
+    #[error("can not start the capsule's keeper: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A running capsule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launched {
+    /// The keeper.
+    pub keeper: ProcessIdentity,
+    /// The first session's process.
+    pub session_pid: i32,
+}
+
+/// A keeper that serves the unit and waits for its first session. Dropping this ends it without a trace.
+#[derive(Debug)]
+pub struct Launching {
+    link: Link,
+    keeper: ProcessIdentity,
+    log: String,
+}
+
+/// Starts a keeper and its first session. `argv` is the keeper's command line up to its own options, e.g.
+/// `[exe, "capsule", "keeper"]`; what it has to say goes to the file `log`.
+pub fn launch(
+    argv: &[OsText],
+    config: Config,
+    log: &Path,
+    first: SpawnSpec,
+) -> Result<Launched, LaunchError> {
+    let link = spawn_keeper(argv, config, log)?;
+    // Asked before it is up, which saves a round trip. If it will never be up, its own answer says why.
+    let asked = ask(&link, first);
+    let launching = Launching::when_up(link, log)?;
+    asked?;
+    launching.started()
+}
+
+impl Launching {
+    /// Starts the keeper alone, e.g. to move it where it will survive before anything depends on it.
+    pub fn begin(argv: &[OsText], config: Config, log: &Path) -> Result<Self, LaunchError> {
+        Self::when_up(spawn_keeper(argv, config, log)?, log)
+    }
+
+    fn when_up(link: Link, log: &Path) -> Result<Self, LaunchError> {
+        let log = log.display().to_string();
+        match receive(&link, &log)? {
+            Answer::Up { pid } => Ok(Self { link, keeper: ProcessIdentity::of(pid)?, log }),
+            other => Err(refusal(other)),
+        }
+    }
+
+    /// The keeper's process.
+    pub fn keeper(&self) -> &ProcessIdentity {
+        &self.keeper
+    }
+
+    /// Starts the first session; returns when it runs.
+    pub fn start(self, spec: SpawnSpec) -> Result<Launched, LaunchError> {
+        ask(&self.link, spec)?;
+        self.started()
+    }
+
+    fn started(self) -> Result<Launched, LaunchError> {
+        match receive(&self.link, &self.log)? {
+            Answer::Started { session_pid } => Ok(Launched { keeper: self.keeper, session_pid }),
+            other => Err(refusal(other)),
+        }
+    }
+}
+
+fn spawn_keeper(argv: &[OsText], config: Config, log: &Path) -> Result<Link, LaunchError> {
+    let (program, arguments) = argv.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
+    let stderr = std::fs::File::options().append(true).create(true).mode(0o600).open(log)?;
+    let (link, theirs) = Link::pair()?;
+    let mut command = Command::new(program);
+    command.args(arguments).args(KeeperArgs::Launched(config).to_argv()).current_dir("/");
+    command.stdin(Stdio::from(theirs.into_fd())).stdout(Stdio::null()).stderr(stderr);
+    // SAFETY: `become_daemon` makes system calls only; it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(become_daemon) };
+    let mut between = command.spawn()?;
+    between.wait()?;
+    Ok(link)
+}
+
+fn ask(link: &Link, spec: SpawnSpec) -> Result<(), LinkError> {
+    link.send(&Ask::Start { spec: Box::new(spec) }, &[])
+}
+
+/// Leaves the caller's session, job and open files: nothing that ends the caller may end the keeper, and no pipe of
+/// the caller may stay open because of it. Forks once more, so that the caller has no child to wait for and the keeper
+/// can never get a controlling terminal.
+fn become_daemon() -> io::Result<()> {
+    close_on_exec_all();
+    rustix::process::setsid()?;
+    // SAFETY: called in a forked child with one thread, and followed by system calls only.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(()),
+        // SAFETY: ends this process at once, without running anything of the caller's.
+        _ => unsafe { libc::_exit(0) },
+    }
+}
+
+fn receive(link: &Link, log: &str) -> Result<Answer, LaunchError> {
+    let deadline = Instant::now() + ANSWER_WITHIN;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 0, tv_nsec: 0 });
+        match rustix::event::poll(
+            &mut [PollFd::from_borrowed_fd(link.as_fd(), PollFlags::IN)],
+            Some(&timeout),
+        ) {
+            Ok(0) => return Err(LaunchError::NoAnswer("does not answer", log.to_owned())),
+            Ok(_) => break,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(err) => return Err(LaunchError::Io(err.into())),
+        }
+    }
+    let answer = link.recv()?.ok_or_else(|| LaunchError::NoAnswer("ended at once", log.to_owned()))?;
+    Ok(answer.0)
+}
+
+fn refusal(answer: Answer) -> LaunchError {
+    match answer {
+        Answer::AlreadyRunning => LaunchError::AlreadyRunning,
+        Answer::Failed { errno, text } => LaunchError::Failed { errno, text },
+        Answer::Up { .. } | Answer::Started { .. } => {
+            LaunchError::Link(LinkError::Malformed("an answer out of turn".to_owned()))
+        }
+    }
+}

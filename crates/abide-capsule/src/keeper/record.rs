@@ -1,0 +1,167 @@
+//! The exit record: why a capsule stopped, for whoever decides what its end means.
+//!
+//! From start to end the file says `running`, so that a record of an earlier run is never read as that of a later
+//! one; and it carries the generation, so that a start that died before writing is noticed too. A record that says
+//! `running` while its keeper is dead means that the keeper was killed or the machine went down.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::{ProcessIdentity, boot_id};
+use crate::session::{Exit, SessionId, SpawnSpec};
+use crate::text::OsText;
+use crate::unit::Unit;
+
+/// The most sessions that the record remembers; beyond that, those that ended first are forgotten.
+const MAX_SESSIONS: usize = 256;
+
+/// Why a capsule stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// Somebody asked for it over the socket.
+    Operator,
+    /// Nothing was left to keep.
+    LastSessionEnded,
+    /// A signal: `docker stop`, a shutdown, a logout. Says nothing about the work being finished.
+    Sigterm,
+    /// The keeper could not go on.
+    Fatal,
+}
+
+/// The record of one run of a capsule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitRecord {
+    /// Which run of the instance it is about.
+    pub generation: u64,
+    /// The keeper's process.
+    pub keeper: ProcessIdentity,
+    /// When the run began, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// Why it stopped; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<StopReason>,
+    /// In the words of whoever asked for it, or what went wrong.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// When it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ms: Option<u64>,
+    /// The sessions of this run, in the order in which they were started.
+    #[serde(default)]
+    pub sessions: Vec<RecordedSession>,
+}
+
+/// One session of a run: enough to start it again, without its environment, which may hold secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedSession {
+    /// The session.
+    pub id: SessionId,
+    /// What the operator calls it.
+    pub name: String,
+    /// What was started.
+    pub argv: Vec<OsText>,
+    /// Where.
+    pub cwd: OsText,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// When it ended, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
+    /// Whether it was ended together with the capsule, and not by itself or on its own: such a one comes back.
+    #[serde(default)]
+    pub stopped: bool,
+}
+
+impl ExitRecord {
+    /// Reads the record of `unit`; `None` where no keeper ever ran.
+    pub fn read(unit: &Unit) -> io::Result<Option<Self>> {
+        match std::fs::read(unit.exit_record()) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    pub(super) fn running(generation: u64) -> io::Result<Self> {
+        let keeper = ProcessIdentity::of(std::process::id().cast_signed())?;
+        Ok(Self {
+            generation,
+            keeper,
+            started_ms: now_ms(),
+            reason: None,
+            note: String::new(),
+            stopped_ms: None,
+            sessions: Vec::new(),
+        })
+    }
+
+    pub(super) fn session_started(&mut self, spec: &SpawnSpec) {
+        self.sessions.retain(|session| session.id != spec.id);
+        if self.sessions.len() >= MAX_SESSIONS
+            && let Some(oldest) = self.sessions.iter().position(|session| session.exit.is_some())
+        {
+            self.sessions.remove(oldest);
+        }
+        self.sessions.push(RecordedSession {
+            id: spec.id.clone(),
+            name: spec.name.clone(),
+            argv: spec.argv.clone(),
+            cwd: spec.cwd.clone(),
+            exit: None,
+            ended_ms: None,
+            stopped: false,
+        });
+    }
+
+    pub(super) fn session_ended(&mut self, id: &SessionId, exit: Exit, stopped: bool) {
+        if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
+            (session.exit, session.ended_ms, session.stopped) = (Some(exit), Some(now_ms()), stopped);
+        }
+    }
+
+    pub(super) fn stopped(&mut self, reason: StopReason, note: String) {
+        self.reason = Some(reason);
+        self.note = note;
+        self.stopped_ms = Some(now_ms());
+    }
+
+    /// Replaces the file as a whole. Only the final record is worth waiting for the disk: one that says `running`
+    /// and is lost leaves an older generation, which no reader takes for this one.
+    pub(super) fn write(&self, unit: &Unit) -> io::Result<()> {
+        let dir = unit.state_dir();
+        let path = unit.exit_record();
+        let temporary = path.with_extension("json.new");
+        let durable = self.reason.is_some();
+        let written = self.write_to(&temporary, durable).and_then(|()| std::fs::rename(&temporary, &path));
+        if let Err(err) = written {
+            // Half a file must not stay behind; that it can not be removed either is no worse than the error itself.
+            let _ = std::fs::remove_file(&temporary);
+            return Err(err);
+        }
+        if durable { File::open(dir)?.sync_all() } else { Ok(()) }
+    }
+
+    fn write_to(&self, path: &Path, durable: bool) -> io::Result<()> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut options = File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        if durable { file.sync_all() } else { Ok(()) }
+    }
+
+    /// Whether the run that this record is about can still be going on.
+    pub fn keeper_is_alive(&self) -> io::Result<bool> {
+        Ok(self.reason.is_none() && boot_id()? == self.keeper.boot_id && self.keeper.is_alive()?)
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

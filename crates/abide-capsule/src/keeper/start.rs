@@ -1,0 +1,210 @@
+//! How a keeper begins, in each of the three ways, and how it leaves.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
+
+use super::args::Config;
+use super::ending::{Ending, Scope};
+use super::launch::{Answer, Ask};
+use super::mux::Mux;
+use super::record::{ExitRecord, StopReason};
+use super::spawn::SpawnError;
+use super::{Keeper, SIGNALS, Session, upgrade};
+use crate::link::{Link, LinkError};
+use crate::signals::{self, SignalFd};
+use crate::socket;
+use crate::unit::Unit;
+
+/// Why a keeper could not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error("another keeper serves this unit")]
+    AlreadyRunning,
+    #[error("the launcher went away")]
+    Abandoned,
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Keeper {
+    /// Serves the unit, with no session yet.
+    pub(super) fn start(config: Config) -> Result<Self, StartError> {
+        let unit = Unit::new(config.unit.as_path());
+        unit.prepare_run()?;
+        let lock = take_lock(&unit)?;
+        let signals = become_parent()?;
+        let record = ExitRecord::running(config.generation)?;
+        let (listener, socket) = socket::bind(&unit.run_dir())?;
+        let mux = new_mux(&config);
+        Ok(Self {
+            config,
+            unit,
+            lock,
+            listener: listener.into(),
+            socket,
+            signals,
+            record,
+            sessions: Vec::new(),
+            had_sessions: false,
+            mux,
+            kills: Vec::new(),
+            stop: None,
+            upgrade: None,
+        })
+    }
+
+    /// Serves the unit and starts the first session under the eyes of a launcher, who hears what goes wrong.
+    pub(super) fn start_launched(config: Config) -> Result<Self, StartError> {
+        let launcher = take_stdin()?;
+        let mut keeper = Self::start(config).map_err(|err| tell(&launcher, err))?;
+        match keeper.start_first(&launcher) {
+            Ok(()) => Ok(keeper),
+            Err(err) => {
+                keeper.release();
+                // Whoever hears that it failed may try again at once, and must find the unit free.
+                drop(keeper);
+                Err(tell(&launcher, err))
+            }
+        }
+    }
+
+    fn start_first(&mut self, launcher: &Link) -> Result<(), StartError> {
+        launcher.send(&Answer::Up { pid: getpid().as_raw_nonzero().get() }, &[])?;
+        let (Ask::Start { spec }, _) = launcher.recv()?.ok_or(StartError::Abandoned)?;
+        let pid = self.spawn(&spec, None)?;
+        // A launcher that is gone by now wanted the session to run, and it runs.
+        let _ = launcher.send(&Answer::Started { session_pid: pid.as_raw_nonzero().get() }, &[]);
+        Ok(())
+    }
+
+    /// Takes over from the program that this process ran before.
+    pub(super) fn resume(fd: i32) -> Result<Self, StartError> {
+        let signals = become_parent()?;
+        let state = upgrade::read_state(fd)?;
+        let mut sessions = Vec::with_capacity(state.sessions.len());
+        for saved in state.sessions {
+            let pid = Pid::from_raw(saved.pid).ok_or(io::ErrorKind::InvalidData).map_err(io::Error::from)?;
+            sessions.push(Session {
+                id: saved.id,
+                name: saved.name,
+                program: saved.program,
+                meta: saved.meta,
+                pid,
+                master: upgrade::adopt(saved.master)?,
+                exit: saved.exit,
+                env: saved.env,
+                umask: saved.umask,
+            });
+        }
+        tracing::info!(sessions = sessions.len(), version = env!("CARGO_PKG_VERSION"), "took over");
+        Ok(Self {
+            unit: Unit::new(state.config.unit.as_path()),
+            lock: upgrade::adopt(state.lock)?.into(),
+            listener: upgrade::adopt(state.listener)?,
+            socket: state.socket,
+            signals,
+            record: state.record,
+            had_sessions: state.had_sessions,
+            sessions,
+            mux: new_mux(&state.config),
+            config: state.config,
+            kills: Vec::new(),
+            stop: None,
+            upgrade: None,
+        })
+    }
+
+    /// Leaves a unit in which nothing runs any more, and says how it came to that.
+    pub(super) fn finish(mut self, reason: StopReason, note: String) -> i32 {
+        if reason == StopReason::Fatal {
+            self.kill_all();
+        }
+        self.record.stopped(reason, note);
+        self.save_record();
+        self.release();
+        // Whoever follows must find the unit free.
+        drop(self.lock);
+        if let Err(err) = run_hook(&self.config) {
+            tracing::error!("what should follow the end could not be started: {err}");
+        }
+        i32::from(reason == StopReason::Fatal)
+    }
+
+    /// Whatever happened, no process may be left without a parent that knows it.
+    fn kill_all(&mut self) {
+        let now = Instant::now();
+        self.mux.abandon("the keeper ends");
+        Ending::begin(Scope::Everything, None, Duration::ZERO, now).advance(None, now);
+    }
+
+    fn release(&self) {
+        if let Err(err) = socket::unbind(&self.unit.run_dir(), self.socket) {
+            tracing::warn!("the socket can not be removed: {err}");
+        }
+    }
+}
+
+/// Held for the keeper's whole life, and never unlinked: a second keeper must find the same file.
+fn take_lock(unit: &Unit) -> Result<File, StartError> {
+    let mut options = File::options();
+    let lock = options.write(true).create(true).truncate(false).mode(0o600).open(unit.keeper_lock())?;
+    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(Errno::WOULDBLOCK) => Err(StartError::AlreadyRunning),
+        Err(err) => Err(StartError::Io(err.into())),
+    }
+}
+
+/// Orphans of our sessions come to us instead of to init, which is how we can end them; PID 1 has them anyway.
+fn become_parent() -> io::Result<SignalFd> {
+    let signals = SignalFd::block(&SIGNALS)?;
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    Ok(signals)
+}
+
+fn new_mux(config: &Config) -> Mux {
+    Mux::new(config.mux.clone(), Duration::from_millis(config.mux_pause_ms))
+}
+
+/// The launcher's link, out of the way of our own standard input.
+fn take_stdin() -> io::Result<Link> {
+    let link: OwnedFd = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(Link::from_fd(link))
+}
+
+fn tell(launcher: &Link, err: StartError) -> StartError {
+    let answer = match &err {
+        StartError::AlreadyRunning => Answer::AlreadyRunning,
+        StartError::Spawn(spawn) => Answer::Failed { errno: spawn.errno, text: spawn.text.clone() },
+        StartError::Io(io) => Answer::Failed { errno: io.raw_os_error().unwrap_or(0), text: io.to_string() },
+        StartError::Abandoned | StartError::Link(_) => return err,
+    };
+    if let Err(link) = launcher.send(&answer, &[]) {
+        tracing::warn!("the launcher can not be told: {link}");
+    }
+    err
+}
+
+/// Starts what the launcher wanted to follow our end; in a group of its own, because ours may be signalled as a whole.
+fn run_hook(config: &Config) -> io::Result<()> {
+    let Some((program, arguments)) = config.on_exit.split_first() else { return Ok(()) };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+    signals::start_fresh(&mut command);
+    command.spawn()?;
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! The status bar: the instance, its tabs, and on the right a hint; or a message or a prompt in place of all that.
+
+use abide_term::{Color, Underline};
+
+use super::compose::push_text;
+use super::glyph::{Glyph, Look};
+
+/// One tab as the bar shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TabLabel {
+    pub number: usize,
+    pub name: String,
+    pub current: bool,
+    pub mark: Mark,
+}
+
+/// What a tab wants to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Mark {
+    #[default]
+    Quiet,
+    /// It has written something that nobody has looked at.
+    Output,
+    /// It rang the bell.
+    Bell,
+    /// One pane hides the others.
+    Zoomed,
+}
+
+/// What the bar says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Bar<'a> {
+    /// The usual.
+    Tabs { instance: &'a str, tabs: Vec<TabLabel>, right: String },
+    /// Something for the operator to read.
+    Message(&'a str),
+}
+
+const GROUND: Look = colors(250, 236);
+const NAME: Look = colors(16, 39);
+const CURRENT: Look = colors(231, 242);
+const ALERT: Look = colors(16, 214);
+const MESSAGE: Look = colors(16, 221);
+
+const fn colors(fg: u8, bg: u8) -> Look {
+    Look {
+        fg: Color::Indexed(fg),
+        bg: Color::Indexed(bg),
+        underline_color: Color::Default,
+        underline: Underline::None,
+        attrs: 0,
+    }
+}
+
+impl Bar<'_> {
+    /// The bar, exactly `cols` wide.
+    pub fn glyphs(&self, cols: u16) -> Vec<Glyph> {
+        let cols = usize::from(cols);
+        let mut glyphs = Vec::with_capacity(cols);
+        let (instance, tabs, right) = match self {
+            Self::Tabs { instance, tabs, right } => (instance, tabs, right),
+            Self::Message(text) => {
+                push_text(text, MESSAGE, cols, &mut glyphs);
+                glyphs.resize(cols, Glyph::new(' ', MESSAGE));
+                return glyphs;
+            }
+        };
+        push_text(&format!(" {instance} "), NAME, cols, &mut glyphs);
+        let mut hint = Vec::new();
+        push_text(&format!(" {right} "), GROUND, cols / 2, &mut hint);
+        let room = cols.saturating_sub(hint.len());
+        for tab in visible(tabs, room.saturating_sub(glyphs.len())) {
+            let (style, mark) = match tab.mark {
+                Mark::Bell => (ALERT, "!"),
+                _ if tab.current && tab.mark == Mark::Zoomed => (CURRENT, "Z"),
+                _ if tab.current => (CURRENT, ""),
+                Mark::Output => (GROUND, "+"),
+                Mark::Quiet | Mark::Zoomed => (GROUND, ""),
+            };
+            push_text(&label(tab, mark), style, room, &mut glyphs);
+        }
+        if glyphs.len() <= room {
+            glyphs.resize(room, Glyph::new(' ', GROUND));
+            glyphs.extend(hint);
+        }
+        glyphs.resize(cols, Glyph::new(' ', GROUND));
+        glyphs
+    }
+}
+
+fn label(tab: &TabLabel, mark: &str) -> String {
+    format!(" {}:{}{mark} ", tab.number, tab.name)
+}
+
+/// The tabs that fit, the current one always among them.
+fn visible(tabs: &[TabLabel], room: usize) -> &[TabLabel] {
+    let width = |tab: &TabLabel| label(tab, "+").chars().count();
+    let current = tabs.iter().position(|tab| tab.current).unwrap_or(0);
+    let mut first = 0;
+    while first < current && tabs[first..=current].iter().map(width).sum::<usize>() > room {
+        first += 1;
+    }
+    &tabs[first.min(tabs.len())..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::glyph::Text;
+    use super::*;
+
+    fn text(bar: &Bar<'_>, cols: u16) -> String {
+        let glyphs = bar.glyphs(cols);
+        assert_eq!(glyphs.len(), usize::from(cols));
+        let chars = glyphs.iter().filter_map(|glyph| match glyph.text {
+            Text::Char(ch) => Some(ch),
+            _ => None,
+        });
+        chars.collect()
+    }
+
+    fn tabs(count: usize, current: usize) -> Bar<'static> {
+        let tab = |number| TabLabel {
+            number,
+            name: format!("name{number}"),
+            current: number == current,
+            mark: if number == 1 { Mark::Output } else { Mark::Quiet },
+        };
+        Bar::Tabs { instance: "ab-1", tabs: (0..count).map(tab).collect(), right: "hint".into() }
+    }
+
+    #[test]
+    fn everything_is_there_when_there_is_room() {
+        assert_eq!(text(&tabs(2, 0), 40), " ab-1  0:name0  1:name1+           hint ");
+    }
+
+    #[test]
+    fn the_current_tab_is_visible_however_many_there_are_and_however_narrow_it_is() {
+        for cols in [40, 80] {
+            assert!(text(&tabs(30, 25), cols).contains("25:name25"), "{cols}");
+        }
+        for cols in 1..40 {
+            text(&tabs(30, 25), cols);
+        }
+    }
+
+    #[test]
+    fn control_characters_in_names_do_not_reach_the_terminal() {
+        let bar = Bar::Message("a\x1b[31mb\u{9b}c");
+        assert_eq!(text(&bar, 8), "a[31mbc ");
+    }
+}

@@ -1,0 +1,100 @@
+//! The modes of a client's terminal, kept as the focused session wants them, so that what is typed can be passed on
+//! as it is.
+
+use std::io::Write;
+
+use abide_term::{Cursor, CursorShape, Modes, MouseMode};
+
+/// Everything about a client's terminal that is not a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Outer {
+    pub app_cursor_keys: bool,
+    pub app_keypad: bool,
+    pub bracketed_paste: bool,
+    pub focus_events: bool,
+    pub mouse: MouseMode,
+    pub alternate_scroll: bool,
+    /// `None` where the terminal does not know the protocol.
+    pub kitty_keyboard: Option<u8>,
+    /// As DECSCUSR numbers it; 0 is the terminal's own choice.
+    pub cursor_style: u8,
+    pub title: String,
+}
+
+impl Outer {
+    /// What the focused session wants of a terminal.
+    pub fn of(modes: &Modes, cursor: &Cursor, title: &str, knows_kitty: bool) -> Self {
+        Self {
+            app_cursor_keys: modes.app_cursor_keys,
+            app_keypad: modes.app_keypad,
+            bracketed_paste: modes.bracketed_paste,
+            focus_events: modes.focus_events,
+            // Presses alone are a mode that few terminals still have; the others are filtered on the way in.
+            mouse: if modes.mouse == MouseMode::X10 { MouseMode::Normal } else { modes.mouse },
+            // On our own alternate screen the wheel would otherwise type arrow keys into every shell.
+            alternate_scroll: modes.alternate_screen && modes.alternate_scroll,
+            kitty_keyboard: knows_kitty.then_some(modes.kitty_keyboard),
+            cursor_style: cursor_style(cursor),
+            title: title.to_owned(),
+        }
+    }
+
+    /// What our own scroll mode and prompts want: plain keys, and the wheel if the session had it anyway.
+    pub fn for_ourselves(&self) -> Self {
+        Self {
+            app_cursor_keys: false,
+            app_keypad: false,
+            bracketed_paste: false,
+            focus_events: false,
+            mouse: if self.mouse == MouseMode::None { MouseMode::None } else { MouseMode::Normal },
+            alternate_scroll: true,
+            kitty_keyboard: self.kitty_keyboard.map(|_| 0),
+            cursor_style: 0,
+            title: self.title.clone(),
+        }
+    }
+
+    /// Writes what turns a terminal from `last` into this; from an unknown state where there is no `last`.
+    pub fn write_changes(&self, last: Option<&Self>, out: &mut Vec<u8>) {
+        let mut switch = |now: bool, before: Option<bool>, on: &str, off: &str| {
+            if before != Some(now) {
+                out.extend_from_slice(if now { on } else { off }.as_bytes());
+            }
+        };
+        switch(self.app_cursor_keys, last.map(|l| l.app_cursor_keys), "\x1b[?1h", "\x1b[?1l");
+        switch(self.app_keypad, last.map(|l| l.app_keypad), "\x1b=", "\x1b>");
+        switch(self.bracketed_paste, last.map(|l| l.bracketed_paste), "\x1b[?2004h", "\x1b[?2004l");
+        switch(self.focus_events, last.map(|l| l.focus_events), "\x1b[?1004h", "\x1b[?1004l");
+        switch(self.alternate_scroll, last.map(|l| l.alternate_scroll), "\x1b[?1007h", "\x1b[?1007l");
+        if last.map(|l| l.mouse) != Some(self.mouse) {
+            // One mode replaces another in some terminals and adds to it in others.
+            out.extend_from_slice(b"\x1b[?1000l\x1b[?1002l\x1b[?1003l");
+            out.extend_from_slice(match self.mouse {
+                MouseMode::None => b"\x1b[?1006l",
+                MouseMode::X10 | MouseMode::Normal => b"\x1b[?1000h\x1b[?1006h",
+                MouseMode::Button => b"\x1b[?1002h\x1b[?1006h",
+                MouseMode::Any => b"\x1b[?1003h\x1b[?1006h",
+            });
+        }
+        if let Some(flags) = self.kitty_keyboard
+            && last.and_then(|l| l.kitty_keyboard) != Some(flags)
+        {
+            _ = write!(out, "\x1b[={flags};1u");
+        }
+        if last.map(|l| l.cursor_style) != Some(self.cursor_style) {
+            _ = write!(out, "\x1b[{} q", self.cursor_style);
+        }
+        if last.map(|l| l.title.as_str()) != Some(&self.title) {
+            _ = write!(out, "\x1b]2;{}\x1b\\", self.title);
+        }
+    }
+}
+
+fn cursor_style(cursor: &Cursor) -> u8 {
+    let steady = u8::from(!cursor.blinking);
+    match cursor.shape {
+        CursorShape::Block => 1 + steady,
+        CursorShape::Underline => 3 + steady,
+        CursorShape::Bar => 5 + steady,
+    }
+}

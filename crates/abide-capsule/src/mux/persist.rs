@@ -1,0 +1,93 @@
+//! The layout on disk, so that the next mux shows the same tabs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::Layout;
+use crate::session::SessionId;
+use crate::unit::Unit;
+
+/// What is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Saved {
+    #[serde(default)]
+    pub layout: Layout,
+    /// The names that the operator gave.
+    #[serde(default)]
+    pub names: BTreeMap<SessionId, String>,
+}
+
+/// The file, and what it holds.
+#[derive(Debug)]
+pub(super) struct LayoutFile {
+    path: PathBuf,
+    written: Saved,
+}
+
+impl LayoutFile {
+    /// Reads what an earlier mux left. A file that can not be read costs the operator an arrangement and no more.
+    pub fn read(unit: &Unit) -> Self {
+        let path = unit.state_dir().join("layout.json");
+        let written = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|err| {
+                tracing::warn!("{} is unreadable and will be replaced: {err}", path.display());
+                Saved::default()
+            }),
+            Err(_) => Saved::default(),
+        };
+        Self { path, written }
+    }
+
+    pub fn saved(&self) -> &Saved {
+        &self.written
+    }
+
+    /// Writes the layout if it differs from what the file holds: whole, or not at all.
+    pub fn save(&mut self, now: Saved) {
+        if now == self.written {
+            return;
+        }
+        if let Err(err) = self.write(&now) {
+            tracing::warn!("{} can not be written: {err}", self.path.display());
+        }
+        // Also after an error: a full disk must not be tried at every key.
+        self.written = now;
+    }
+
+    fn write(&self, now: &Saved) -> io::Result<()> {
+        let temporary = self.path.with_extension("json.new");
+        let mut file =
+            fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        file.write_all(&serde_json::to_vec(now)?)?;
+        fs::rename(&temporary, &self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_is_read_back_and_a_damaged_file_is_no_obstacle() {
+        let dir = tempfile::tempdir().unwrap();
+        let unit = Unit::new(dir.path());
+        unit.prepare_state().unwrap();
+        let session = SessionId::new("a").unwrap();
+        let mut saved = Saved::default();
+        saved.layout.add(&session);
+        saved.names.insert(session, "mine".into());
+        LayoutFile::read(&unit).save(saved.clone());
+        let mut file = LayoutFile::read(&unit);
+        assert_eq!(file.saved(), &saved);
+
+        fs::write(unit.state_dir().join("layout.json"), "{").unwrap();
+        assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());
+        file.save(Saved::default());
+        assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());
+    }
+}

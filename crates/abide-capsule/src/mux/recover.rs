@@ -1,0 +1,130 @@
+//! Rebuilding a session's screen from its journal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use abide_term::{Options, Term};
+
+use super::options::MuxOptions;
+use crate::journal::{Chunk, Journal, Recovered};
+use crate::session::Size;
+
+/// A journal whose replay killed this many muxes in a row is not replayed again.
+const MAX_ATTEMPTS: usize = 8;
+
+/// Ends whatever the last program of an earlier run left behind, but keeps its text: leaves a sequence it did not
+/// finish, the alternate screen, and every mode that the next program does not expect.
+const NEW_PROGRAM: &[u8] =
+    b"\x18\x1b[?2026l\x1b[?1049l\x1b[!p\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\
+\x1b[?2004l\x1b[?1l\x1b>\x1b[<99u\x1b[0 q\x1b[?25h\x1b[m";
+
+/// A journal to go on with, and the terminal that it tells of.
+pub(super) struct Rebuilt {
+    pub journal: Journal,
+    pub term: Term,
+    /// The program that wrote it is the one that runs now.
+    pub same_program: bool,
+}
+
+/// Opens the journal at `ring` and replays it.
+pub(super) fn rebuild(ring: &Path, options: &MuxOptions, generation: u64, size: Size) -> Rebuilt {
+    let empty = |journal| Rebuilt { journal, term: blank(options, size), same_program: false };
+    if options.journal_bytes == 0 {
+        return empty(Journal::memory());
+    }
+    let (mut journal, recovered) = Journal::open(ring, options.journal_bytes, generation);
+    let Some(recovered) = recovered else { return empty(journal) };
+    let attempts = Attempts::of(ring);
+    let mut term = if attempts.begin() {
+        replay(&recovered, options, size)
+    } else {
+        tracing::error!("{} can not be replayed; the session goes on with an empty screen", ring.display());
+        blank(options, size)
+    };
+    let earlier_run = recovered.generation() != generation;
+    if earlier_run {
+        begin_anew(&mut term);
+    }
+    term.resize(term_size(size));
+    if earlier_run || attempts.are_too_many() {
+        // What the journal holds no longer leads to this state by itself.
+        if let Err(err) = journal.checkpoint(&term.dump()) {
+            tracing::warn!("{} can not be written: {err}", ring.display());
+        }
+    }
+    attempts.succeeded();
+    Rebuilt { journal, term, same_program: !earlier_run }
+}
+
+fn replay(recovered: &Recovered, options: &MuxOptions, size: Size) -> Term {
+    let restored =
+        recovered.checkpoint.as_ref().and_then(|point| Term::restore(&point.blob, term_options(options)));
+    let mut term = restored.unwrap_or_else(|| blank(options, size));
+    let replayed = recovered.replay(|chunk| match chunk {
+        Chunk::Resize(size) => term.resize(term_size(size)),
+        Chunk::Output(output) => {
+            term.feed(output);
+            // The earlier mux has answered and told these.
+            drop(term.take_replies());
+            drop(term.take_events());
+        }
+    });
+    if let Err(err) = replayed {
+        tracing::warn!("a journal could be read in part only: {err}");
+    }
+    term
+}
+
+fn begin_anew(term: &mut Term) {
+    term.feed(NEW_PROGRAM);
+    if term.cursor().x > 0 {
+        term.feed(b"\r\n");
+    }
+    drop(term.take_replies());
+    drop(term.take_events());
+}
+
+fn blank(options: &MuxOptions, size: Size) -> Term {
+    Term::new(term_size(size), term_options(options))
+}
+
+fn term_size(size: Size) -> abide_term::Size {
+    abide_term::Size { cols: size.cols, rows: size.rows }
+}
+
+fn term_options(options: &MuxOptions) -> Options {
+    Options { scrollback: options.scrollback, allow_clipboard: options.clipboard, ..Options::default() }
+}
+
+/// Counts replays that did not come to their end, in a file whose length is the count: should a journal hold
+/// something that kills the mux, every successor would die of it too, and the session could never be seen again.
+struct Attempts {
+    path: PathBuf,
+    count: usize,
+}
+
+impl Attempts {
+    fn of(ring: &Path) -> Self {
+        let path = ring.with_extension("replaying");
+        let count =
+            fs::metadata(&path).map_or(0, |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+        Self { path, count }
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.count >= MAX_ATTEMPTS
+    }
+
+    /// Counts one more; says whether it should be made. Not being able to count is no reason not to try.
+    fn begin(&self) -> bool {
+        if self.are_too_many() {
+            return false;
+        }
+        let _ = fs::write(&self.path, vec![b'.'; self.count + 1]);
+        true
+    }
+
+    fn succeeded(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

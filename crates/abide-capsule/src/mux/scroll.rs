@@ -1,0 +1,235 @@
+//! Looking back: a client's view of what a session has scrolled off, and searching in it.
+
+use std::ops::Range;
+
+use abide_term::{Cell, Term};
+
+use super::compose::row_text;
+
+/// Where a client is looking. Lines are counted from the session's beginning, so that new output does not move it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scroll {
+    top: u64,
+    query: String,
+}
+
+impl Scroll {
+    /// The present screen, about to move.
+    pub fn at_end(term: &Term) -> Self {
+        Self { top: last_top(term), query: String::new() }
+    }
+
+    /// Moves by this many lines; down is positive.
+    pub fn by(&mut self, term: &Term, lines: i64) {
+        self.top = self.top.saturating_add_signed(lines).clamp(oldest(term), last_top(term));
+    }
+
+    /// Moves by a part of the screen: 1 is a whole screen down.
+    pub fn by_pages(&mut self, term: &Term, pages: i64) {
+        self.by(term, pages * i64::from(term.size().rows.saturating_sub(1).max(1)));
+    }
+
+    pub fn go_to_start(&mut self, term: &Term) {
+        self.top = oldest(term);
+    }
+
+    pub fn go_to_end(&mut self, term: &Term) {
+        self.top = last_top(term);
+    }
+
+    /// Whether nothing of the past is visible.
+    pub fn is_at_end(&self, term: &Term) -> bool {
+        self.first(term) == last_top(term)
+    }
+
+    /// How far back the view is, and how far back it could be.
+    pub fn position(&self, term: &Term) -> (u64, u64) {
+        (last_top(term) - self.first(term), last_top(term) - oldest(term))
+    }
+
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// The first line in view; lines that were looked at may be gone by now.
+    fn first(&self, term: &Term) -> u64 {
+        self.top.clamp(oldest(term), last_top(term))
+    }
+
+    /// The cells of row `y` of the view.
+    pub fn line(&self, term: &Term, y: u16, cells: &mut Vec<Cell>) {
+        read_line(term, self.first(term) + u64::from(y), cells);
+    }
+
+    /// The columns of a row of the view in which what is searched for is.
+    pub fn matches_in(&self, term: &Term, cells: &[Cell]) -> Vec<Range<usize>> {
+        if self.query.is_empty() {
+            return Vec::new();
+        }
+        let (text, columns) = row_text(term, cells);
+        find_all(&text, &self.query).map(|found| columns[found.start]..columns[found.end - 1] + 1).collect()
+    }
+
+    /// Searches for `query` from the view backwards; says whether it was found.
+    pub fn search(&mut self, term: &Term, query: &str) -> bool {
+        self.query = query.to_owned();
+        self.search_from(term, self.first(term) + u64::from(term.size().rows), true)
+    }
+
+    /// Searches on: further back, or forward again.
+    pub fn search_next(&mut self, term: &Term, backwards: bool) -> bool {
+        self.search_from(term, self.first(term), backwards)
+    }
+
+    /// Brings the nearest line with the text, before or after the line `from`, to the top of the view.
+    fn search_from(&mut self, term: &Term, from: u64, backwards: bool) -> bool {
+        if self.query.is_empty() {
+            return false;
+        }
+        let mut cells = Vec::new();
+        let mut has_it = |line: &u64| {
+            read_line(term, *line, &mut cells);
+            find_all(&row_text(term, &cells).0, &self.query).next().is_some()
+        };
+        let end = last_top(term) + u64::from(term.size().rows);
+        let found = if backwards {
+            (oldest(term)..from.min(end)).rev().find(&mut has_it)
+        } else {
+            (from + 1..end).find(&mut has_it)
+        };
+        if let Some(line) = found {
+            self.top = line.min(last_top(term));
+        }
+        found.is_some()
+    }
+}
+
+/// The number of the oldest line that is still there.
+fn oldest(term: &Term) -> u64 {
+    term.scrolled_off().saturating_sub(term.scrollback_len() as u64)
+}
+
+/// The number of the line at the top of the present screen.
+fn last_top(term: &Term) -> u64 {
+    oldest(term) + term.scrollback_len() as u64
+}
+
+fn read_line(term: &Term, line: u64, cells: &mut Vec<Cell>) {
+    cells.clear();
+    let index = usize::try_from(line.saturating_sub(oldest(term))).unwrap_or(usize::MAX);
+    match index.checked_sub(term.scrollback_len()) {
+        None => _ = term.scrollback_row(index, cells),
+        Some(y) => cells.extend_from_slice(term.row(u16::try_from(y).unwrap_or(u16::MAX))),
+    }
+}
+
+/// Where `query` is in `text`. Without a capital letter in it, case does not matter.
+fn find_all<'a>(text: &'a str, query: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    let exact = query.chars().any(char::is_uppercase);
+    let matches_at = move |at: usize| -> Option<Range<usize>> {
+        let rest = text.get(at..)?;
+        let mut chars = rest.char_indices();
+        for wanted in query.chars() {
+            let (_, found) = chars.next()?;
+            let same = found == wanted || (!exact && found.to_lowercase().eq(wanted.to_lowercase()));
+            if !same {
+                return None;
+            }
+        }
+        Some(at..at + chars.next().map_or(rest.len(), |(end, _)| end))
+    };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < text.len() && !query.is_empty() {
+            if let Some(found) = matches_at(at) {
+                at = found.end;
+                return Some(found);
+            }
+            at += 1;
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_term::{Options, Size};
+
+    fn numbered(lines: usize) -> Term {
+        let mut term =
+            Term::new(Size { cols: 20, rows: 5 }, Options { scrollback: 100, ..Options::default() });
+        for n in 0..lines {
+            term.feed(format!("line {n}\r\n").as_bytes());
+        }
+        term
+    }
+
+    fn top(scroll: &Scroll, term: &Term) -> String {
+        let mut cells = Vec::new();
+        scroll.line(term, 0, &mut cells);
+        row_text(term, &cells).0.trim_end().to_owned()
+    }
+
+    #[test]
+    fn the_view_stays_on_its_lines_while_output_goes_on() {
+        let mut term = numbered(50);
+        let mut scroll = Scroll::at_end(&term);
+        scroll.by(&term, -10);
+        let before = top(&scroll, &term);
+        assert_eq!(before, "line 36");
+        for _ in 0..20 {
+            term.feed(b"more\r\n");
+        }
+        assert_eq!(top(&scroll, &term), before);
+        assert_eq!(scroll.position(&term).0, 30);
+    }
+
+    #[test]
+    fn the_view_goes_no_further_than_there_are_lines() {
+        let term = numbered(50);
+        let mut scroll = Scroll::at_end(&term);
+        scroll.by_pages(&term, -1000);
+        assert_eq!(top(&scroll, &term), "line 0");
+        scroll.by_pages(&term, 1000);
+        assert!(scroll.is_at_end(&term));
+    }
+
+    #[test]
+    fn lines_that_are_gone_meanwhile_do_not_break_the_view() {
+        let mut term = numbered(50);
+        let mut scroll = Scroll::at_end(&term);
+        scroll.go_to_start(&term);
+        for n in 0..500 {
+            term.feed(format!("new {n}\r\n").as_bytes());
+        }
+        assert!(top(&scroll, &term).starts_with("new"));
+        scroll.by(&term, 1);
+        assert!(top(&scroll, &term).starts_with("new"));
+    }
+
+    #[test]
+    fn a_search_finds_the_nearest_line_back_and_goes_on_in_both_directions() {
+        let term = numbered(50);
+        let mut scroll = Scroll::at_end(&term);
+        assert!(!scroll.search(&term, "LINE 1"));
+        assert!(scroll.search(&term, "line 1"));
+        assert_eq!(top(&scroll, &term), "line 19");
+        assert!(scroll.search_next(&term, true));
+        assert_eq!(top(&scroll, &term), "line 18");
+        assert!(scroll.search_next(&term, false));
+        assert_eq!(top(&scroll, &term), "line 19");
+        assert!(!scroll.search(&term, "nowhere"));
+    }
+
+    #[test]
+    fn matches_are_marked_in_columns_and_not_in_bytes() {
+        let mut term = Term::new(Size { cols: 20, rows: 2 }, Options::default());
+        term.feed("漢字 Foo ééfoo".as_bytes());
+        let mut scroll = Scroll::at_end(&term);
+        scroll.search(&term, "foo");
+        let mut cells = Vec::new();
+        scroll.line(&term, 0, &mut cells);
+        assert_eq!(scroll.matches_in(&term, &cells), [5..8, 11..14]);
+    }
+}

@@ -1,0 +1,438 @@
+//! The loop: who is waited for, in which order they are served, and what is due when.
+//!
+//! The order within a round is what keeps a flood from being felt: clients' input goes to the programs before any
+//! output is read, output is read in slices, and pictures are drawn last, from whatever state is newest by then.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixListener;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use super::client::{Client, ClientId};
+use super::glyph::{LinkPolicy, Strings};
+use super::layout::Layout;
+use super::options::MuxOptions;
+use super::persist::{LayoutFile, Saved};
+use super::session::{MAX_INPUT, Session};
+use super::spawn::Asked;
+use super::wait::Waiting;
+use crate::link::{Link, LinkError, ToKeeper, ToMux};
+use crate::protocol::{ByeReason, Event};
+use crate::session::{Exit, SessionId};
+use crate::signals::SignalFd;
+use crate::unit::Unit;
+
+/// How much of one session's output is read before everybody else has a turn.
+const SLICE: usize = 64 << 10;
+const LEAST_SLICE: usize = 8 << 10;
+/// How long clients that do not read are waited for at the end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How many ended sessions are remembered, for whoever asks how they ended.
+const MAX_ENDED: usize = 256;
+
+/// Why a mux can not go on.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MuxError {
+    #[error("the keeper's first message was not a greeting")]
+    NoGreeting,
+    #[error("the keeper is gone")]
+    NoKeeper,
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Everything that the mux has.
+pub(super) struct Server {
+    pub link: Link,
+    listener: UnixListener,
+    signals: SignalFd,
+    pub unit: Unit,
+    pub generation: u64,
+    pub options: MuxOptions,
+    /// In the order in which they came. None is removed before the end of a round.
+    pub sessions: Vec<Session>,
+    pub ended: VecDeque<(SessionId, Exit)>,
+    pub layout: Layout,
+    pub file: LayoutFile,
+    /// Sizes may have to follow a change of layout or of clients.
+    pub refit: bool,
+    pub clients: BTreeMap<ClientId, Client>,
+    pub strings: Strings,
+    pub waiting: Vec<Waiting>,
+    pub asked: Vec<Asked>,
+    /// The next number of each kind that needs one.
+    pub numbers: u64,
+    /// The capsule is stopping, for this reason.
+    pub stopping: Option<String>,
+    pub retiring: bool,
+    syncing: Option<JoinHandle<()>>,
+    /// The time of the present round.
+    pub now: Instant,
+}
+
+/// Somebody who has something for us.
+#[derive(Debug, Clone, Copy)]
+enum Ready {
+    Signals,
+    Link,
+    Listener,
+    Client(ClientId, PollFlags),
+    Session(usize, PollFlags),
+}
+
+impl Server {
+    /// Hears from the keeper what there is, and takes it over.
+    pub fn start(link: BorrowedFd<'_>) -> Result<Self, MuxError> {
+        let link = Link::from_fd(link.try_clone_to_owned()?);
+        let signals = SignalFd::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
+        let greeting = link.recv::<ToMux>()?.ok_or(MuxError::NoKeeper)?;
+        let (ToMux::Hello { generation, unit, options }, fds) = greeting else {
+            return Err(MuxError::NoGreeting);
+        };
+        let listener = UnixListener::from(fds.into_iter().next().ok_or(MuxError::NoGreeting)?);
+        listener.set_nonblocking(true)?;
+        link.set_nonblocking()?;
+        let options = read_options(options);
+        let unit = Unit::new(unit.as_path());
+        let file = LayoutFile::read(&unit);
+        let policy = if options.links { LinkPolicy::All } else { LinkPolicy::Harmless };
+        let mut server = Self {
+            link,
+            listener,
+            signals,
+            unit,
+            generation,
+            options,
+            sessions: Vec::new(),
+            ended: VecDeque::new(),
+            layout: file.saved().layout.clone(),
+            file,
+            refit: false,
+            clients: BTreeMap::new(),
+            strings: Strings::new(policy),
+            waiting: Vec::new(),
+            asked: Vec::new(),
+            numbers: 0,
+            stopping: None,
+            retiring: false,
+            syncing: None,
+            now: Instant::now(),
+        };
+        // The keeper has told everything by now: what the old layout mentions besides is no more.
+        server.hear_keeper()?;
+        let known: Vec<SessionId> = server.sessions.iter().map(|session| session.id.clone()).collect();
+        server.layout.retain(|session| known.contains(session));
+        server.tell_keeper(&ToKeeper::Ready);
+        Ok(server)
+    }
+
+    /// Serves until there is nothing more to do.
+    pub fn serve(mut self) -> Result<(), MuxError> {
+        let ended = loop {
+            match self.round() {
+                Ok(()) if self.retiring => break Ok(()),
+                Ok(()) => {}
+                Err(err) => break Err(err),
+            }
+        };
+        self.leave();
+        ended
+    }
+
+    fn round(&mut self) -> Result<(), MuxError> {
+        let ready = self.wait()?;
+        self.now = Instant::now();
+        for &one in &ready {
+            match one {
+                Ready::Signals => self.on_signals()?,
+                Ready::Link => self.hear_keeper()?,
+                Ready::Listener => self.accept(&self.listener.try_clone()?),
+                Ready::Client(id, flags) if flags.intersects(!PollFlags::OUT) => {
+                    self.hear_client(id, flags.contains(PollFlags::IN));
+                }
+                _ => {}
+            }
+        }
+        self.serve_sessions(&ready);
+        self.on_time();
+        self.finish_sessions();
+        self.forget_clients();
+        self.rearrange();
+        self.draw_due();
+        self.flush_clients();
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<Vec<Ready>, MuxError> {
+        let mut who = vec![Ready::Signals, Ready::Link, Ready::Listener];
+        let mut fds = vec![
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.link, PollFlags::IN),
+            PollFd::new(&self.listener, PollFlags::IN),
+        ];
+        if !self.may_accept() {
+            // Whoever knocks meanwhile waits in the socket's queue.
+            who.pop();
+            fds.pop();
+        }
+        for (&id, client) in &self.clients {
+            let reads = client.wants_to_read() && !self.is_blocked(client);
+            let flags = flags(reads, client.wants_to_write());
+            who.push(Ready::Client(id, flags));
+            fds.push(PollFd::from_borrowed_fd(client.as_fd(), flags));
+        }
+        for (index, session) in
+            self.sessions.iter().enumerate().filter(|(_, session)| session.wants_to_read())
+        {
+            let flags = flags(true, session.wants_to_write());
+            who.push(Ready::Session(index, flags));
+            fds.push(PollFd::from_borrowed_fd(session.as_fd(), flags));
+        }
+        let left = self.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(err) => return Err(std::io::Error::from(err).into()),
+        }
+        let happened = who.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(happened.map(|(who, fd)| who.with(fd.revents())).collect())
+    }
+
+    /// A client whose session does not read what it sends is not listened to, so that nothing is lost on the way.
+    fn is_blocked(&self, client: &Client) -> bool {
+        let focused = client.view.as_ref().and_then(|view| self.layout.tab(view.tab)).map(|tab| &tab.focused);
+        let session = self.sessions.iter().find(|session| Some(&session.id) == focused);
+        session.is_some_and(|session| session.input_waiting() >= MAX_INPUT)
+    }
+
+    /// When something is due without anything happening before.
+    fn deadline(&self) -> Option<Instant> {
+        let clients = self.clients.values().filter_map(|client| {
+            let view = client.view.as_ref()?;
+            let frame = view.frame_at().filter(|_| client.is_caught_up());
+            [frame, view.message_until(), view.tokens_until()].into_iter().flatten().min()
+        });
+        let idle_disk = self.syncing.is_none();
+        let sessions = self.sessions.iter().filter_map(|session| {
+            let sync = session.sync_at().filter(|_| idle_disk);
+            [session.drained_at(), sync, session.held_until()].into_iter().flatten().min()
+        });
+        let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions));
+        let disk = self.syncing.as_ref().map(|_| self.now + DISK_CHECK);
+        clients.chain(sessions).chain(waits).chain(disk).min()
+    }
+
+    fn serve_sessions(&mut self, ready: &[Ready]) {
+        for one in ready {
+            if let Ready::Session(index, flags) = *one
+                && flags.contains(PollFlags::OUT)
+            {
+                self.sessions[index].flush();
+            }
+        }
+        let readable = |one: &Ready| match *one {
+            Ready::Session(index, flags) if flags.intersects(!PollFlags::OUT) => Some(index),
+            _ => None,
+        };
+        let readable: Vec<usize> = ready.iter().filter_map(readable).collect();
+        let slice = (SLICE / readable.len().max(1)).max(LEAST_SLICE);
+        for index in readable {
+            if self.sessions[index].read(slice, self.now) > 0 {
+                self.on_output(index);
+            }
+        }
+    }
+
+    fn on_signals(&mut self) -> Result<(), MuxError> {
+        while let Some(signal) = self.signals.next()? {
+            // The keeper has no terminal that could hang up on us.
+            self.retiring |= signal != libc::SIGHUP;
+        }
+        Ok(())
+    }
+
+    fn on_time(&mut self) {
+        self.flush_tokens();
+        let now = self.now;
+        for view in self.clients.values_mut().filter_map(|client| client.view.as_mut()) {
+            if view.message_until().is_some_and(|until| until <= now) {
+                view.unsay();
+            }
+        }
+        for index in 0..self.sessions.len() {
+            if self.sessions[index].hold_ran_out(now) {
+                self.touch_session(index);
+            }
+        }
+        self.check_waits();
+        self.sync_journals();
+    }
+
+    /// Brings journals to disk without waiting for it: a slow disk would stop every screen. The thread lives for the
+    /// length of one flush, and there is never more than one.
+    fn sync_journals(&mut self) {
+        if self.syncing.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.syncing = None;
+        }
+        let due = |session: &&mut Session| session.sync_at().is_some_and(|at| at <= self.now);
+        if self.syncing.is_some() {
+            return;
+        }
+        let jobs: Vec<_> = self.sessions.iter_mut().filter(due).filter_map(Session::sync_job).collect();
+        if jobs.is_empty() {
+            return;
+        }
+        let work = move || {
+            for job in jobs {
+                if let Err(err) = job.run() {
+                    tracing::warn!("a journal may not be on disk: {err}");
+                }
+            }
+        };
+        self.syncing = std::thread::Builder::new().stack_size(128 << 10).spawn(work).ok();
+    }
+
+    /// Deals with the sessions whose output is over.
+    fn finish_sessions(&mut self) {
+        let now = self.now;
+        let over = |session: &Session| session.drained_at().is_some_and(|at| at <= now);
+        if !self.sessions.iter().any(over) {
+            return;
+        }
+        let (ended, living) = std::mem::take(&mut self.sessions).into_iter().partition(over);
+        self.sessions = living;
+        let ended: Vec<Session> = ended;
+        for session in ended {
+            self.session_ended(session);
+        }
+    }
+
+    fn session_ended(&mut self, mut session: Session) {
+        let exit = session.exit.unwrap_or(Exit::Code(0));
+        session.settle();
+        self.tell_keeper(&ToKeeper::Drained { id: session.id.clone() });
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((session.id.clone(), exit));
+        self.emit(&Event::Exited { session: session.id.clone(), exit }, Some(&session.id));
+        self.session_waits_end(&session.id, exit);
+        self.layout.retain(|id| *id != session.id);
+        self.refit = true;
+        super::spawn::forget_journal(&session, &self.unit);
+        let label = session.label().to_owned();
+        if self.layout.tabs().is_empty() {
+            let message = format!("{label} ended ({exit})");
+            for client in self.clients.values_mut().filter(|client| client.view.is_some()) {
+                client.bye(ByeReason::SessionEnded, &message, Some(exit));
+            }
+        } else {
+            self.say_to_all(&format!("{label} ended ({exit})"));
+        }
+    }
+
+    /// Follows changes of the layout: every client looks at a tab that exists, every session has the size of its pane.
+    pub fn rearrange(&mut self) {
+        if std::mem::take(&mut self.refit) {
+            self.fit_sessions();
+            let names =
+                self.sessions.iter().map(|session| (session.id.clone(), session.name.clone())).collect();
+            self.file.save(Saved { layout: self.layout.clone(), names });
+        }
+    }
+
+    /// Brings everything to disk and says good-bye.
+    fn leave(mut self) {
+        let (reason, message) = match &self.stopping {
+            Some(note) => (ByeReason::Shutdown, stop_message(note)),
+            None => (ByeReason::Restarting, "the screen is being rebuilt".to_owned()),
+        };
+        self.upgrade_begins();
+        for client in self.clients.values_mut() {
+            client.bye(reason, &message, None);
+        }
+        if let Some(syncing) = self.syncing.take() {
+            // Its own errors were reported; that it is over is all that matters.
+            let _ = syncing.join();
+        }
+        for session in &mut self.sessions {
+            session.settle();
+        }
+        let deadline = Instant::now() + LAST_WORDS;
+        loop {
+            self.flush_clients();
+            self.clients.retain(|_, client| !client.is_over());
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.clients.is_empty() || left.is_zero() {
+                return;
+            }
+            let clients = self.clients.values();
+            let mut fds: Vec<_> =
+                clients.map(|client| PollFd::from_borrowed_fd(client.as_fd(), PollFlags::OUT)).collect();
+            let timeout = Timespec::try_from(left).unwrap_or_default();
+            if rustix::event::poll(&mut fds, Some(&timeout)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// A number that was never given before.
+    pub fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    pub fn session(&self, id: &SessionId) -> Option<&Session> {
+        self.sessions.iter().find(|session| session.id == *id)
+    }
+
+    pub fn session_mut(&mut self, id: &SessionId) -> Option<&mut Session> {
+        self.sessions.iter_mut().find(|session| session.id == *id)
+    }
+}
+
+/// What the operator reads when the capsule stops.
+pub(super) fn stop_message(note: &str) -> String {
+    if note.is_empty() {
+        "the instance was stopped".to_owned()
+    } else {
+        format!("the instance was stopped: {note}")
+    }
+}
+
+/// How soon to look whether a flush to disk is over, while another is waiting for it.
+const DISK_CHECK: Duration = Duration::from_millis(500);
+
+impl Ready {
+    fn with(self, flags: PollFlags) -> Self {
+        match self {
+            Self::Client(id, _) => Self::Client(id, flags),
+            Self::Session(index, _) => Self::Session(index, flags),
+            other => other,
+        }
+    }
+}
+
+fn flags(reads: bool, writes: bool) -> PollFlags {
+    let mut flags = PollFlags::empty();
+    flags.set(PollFlags::IN, reads);
+    flags.set(PollFlags::OUT, writes);
+    flags
+}
+
+/// Options that can not be read are a mistake of the launcher's, and no reason to leave the sessions alone.
+fn read_options(options: serde_json::Value) -> MuxOptions {
+    if options.is_null() {
+        return MuxOptions::default();
+    }
+    serde_json::from_value(options).unwrap_or_else(|err| {
+        tracing::warn!("unreadable options, using the defaults: {err}");
+        MuxOptions::default()
+    })
+}

@@ -1,0 +1,378 @@
+//! One session as the mux has it: its terminal, the model of what it shows, and the journal of what it wrote.
+//!
+//! Output is read in bounded slices, input waits in a bounded queue, and neither ever blocks. Who looks at the session
+//! and what becomes of it when it ends is decided elsewhere.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use abide_term::{Event, ProgramState, ProgramStatus, Term};
+use rustix::io::Errno;
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+
+use super::bar::Mark;
+use super::options::MuxOptions;
+use super::recover::{self, Rebuilt};
+use crate::journal::{Journal, SyncJob};
+use crate::link::SessionInfo;
+use crate::protocol::{Activity, ActivityState};
+use crate::session::{Exit, SessionId, Size};
+
+/// Input that a program has not read. Beyond this nobody who sends to it is listened to until it reads again.
+pub(super) const MAX_INPUT: usize = 4 << 20;
+/// Answers to a program's questions are dropped while this much waits: a program that asks must read, too.
+const MAX_REPLIES: usize = 64 << 10;
+/// After its process ended, a session's output is over when nothing came for this long: somebody else may still hold
+/// the terminal open and never close it.
+const QUIET: Duration = Duration::from_millis(200);
+/// And at the latest after this long, for somebody who goes on writing.
+const LONGEST_DRAIN: Duration = Duration::from_secs(2);
+/// How long an update that a program announced and did not finish is waited for.
+const LONGEST_HOLD: Duration = Duration::from_millis(150);
+/// How soon after being written output is to be safe from a power failure.
+const SYNC_AFTER: Duration = Duration::from_secs(3);
+
+/// A session.
+pub(super) struct Session {
+    pub id: SessionId,
+    pub name: String,
+    pub program: String,
+    pub pid: i32,
+    pub meta: serde_json::Value,
+    pub term: Term,
+    pub exit: Option<Exit>,
+    /// What nobody has looked at yet.
+    pub mark: Mark,
+    master: OwnedFd,
+    /// Held while the process lives: without it the terminal would report its end as soon as no process has it open,
+    /// though a living one may open it again.
+    _slave: Option<OwnedFd>,
+    journal: Journal,
+    input: Vec<u8>,
+    input_sent: usize,
+    last_output: Instant,
+    /// When the program last said what it is doing.
+    reported: Option<Instant>,
+    hold_since: Option<Instant>,
+    hold_over: bool,
+    unsynced_since: Option<Instant>,
+    exited_at: Option<Instant>,
+    at_end: bool,
+}
+
+impl Session {
+    /// Takes over a session, and rebuilds its screen from what earlier muxes journaled.
+    pub fn take_over(
+        info: SessionInfo,
+        master: OwnedFd,
+        ring: &Path,
+        options: &MuxOptions,
+        generation: u64,
+    ) -> Self {
+        if let Err(err) = rustix::io::ioctl_fionbio(&master, true) {
+            tracing::warn!(session = %info.id, "its terminal can not be read without waiting: {err}");
+        }
+        let Rebuilt { journal, term, same_program } = recover::rebuild(ring, options, generation, info.size);
+        let now = Instant::now();
+        let mut session = Self {
+            id: info.id,
+            name: info.name,
+            program: info.program,
+            pid: info.pid,
+            meta: info.meta,
+            exit: None,
+            mark: Mark::Quiet,
+            _slave: open_slave(&master),
+            master,
+            journal,
+            input: Vec::new(),
+            input_sent: 0,
+            last_output: now,
+            reported: (same_program && term.status().is_some()).then_some(now),
+            term,
+            hold_since: None,
+            hold_over: false,
+            unsynced_since: None,
+            exited_at: None,
+            at_end: false,
+        };
+        session.journal.resized(info.size);
+        if let Some(exit) = info.exited {
+            session.exited(exit, now);
+        }
+        session
+    }
+
+    /// What the operator calls it.
+    pub fn label(&self) -> &str {
+        if !self.name.is_empty() {
+            return &self.name;
+        }
+        let program = self.program.rsplit('/').next().unwrap_or_default();
+        if program.is_empty() { self.id.as_str() } else { program }
+    }
+
+    pub fn size(&self) -> Size {
+        let size = self.term.size();
+        Size { cols: size.cols, rows: size.rows }
+    }
+
+    /// Gives the terminal another size; says whether it had a different one.
+    pub fn resize(&mut self, size: Size) -> bool {
+        let wanted = abide_term::Size { cols: size.cols, rows: size.rows }.clamped();
+        if wanted == self.term.size() {
+            return false;
+        }
+        let size = Size { cols: wanted.cols, rows: wanted.rows };
+        self.term.resize(wanted);
+        self.journal.resized(size);
+        let winsize = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
+        if let Err(err) = rustix::termios::tcsetwinsize(&self.master, winsize) {
+            tracing::warn!(session = %self.id, "its terminal can not be resized: {err}");
+        }
+        true
+    }
+
+    /// Whether there may be output to read.
+    pub fn wants_to_read(&self) -> bool {
+        !self.at_end
+    }
+
+    /// Whether input waits for the program.
+    pub fn wants_to_write(&self) -> bool {
+        self.input_sent < self.input.len() && !self.at_end
+    }
+
+    /// How much input waits for the program.
+    pub fn input_waiting(&self) -> usize {
+        self.input.len() - self.input_sent
+    }
+
+    /// Reads output until there is no more for now, or about `budget` bytes; gives how much it was.
+    pub fn read(&mut self, budget: usize, now: Instant) -> usize {
+        let mut total = 0;
+        while total < budget {
+            match rustix::io::read(&self.master, self.journal.space()) {
+                Ok(0) => self.at_end = true,
+                Ok(n) => {
+                    let output = self.journal.commit(n);
+                    self.term.feed(output);
+                    total += n;
+                    continue;
+                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                // How a terminal says that nobody has it open any more.
+                Err(_) => self.at_end = true,
+            }
+            break;
+        }
+        if total > 0 {
+            self.after_output(now);
+        }
+        total
+    }
+
+    fn after_output(&mut self, now: Instant) {
+        self.last_output = now;
+        self.unsynced_since.get_or_insert(now);
+        let synchronized = self.term.modes().synchronized;
+        self.hold_since = synchronized.then(|| self.hold_since.unwrap_or(now));
+        self.hold_over &= synchronized;
+        let replies = self.term.take_replies();
+        if !replies.is_empty() && self.input_waiting() < MAX_REPLIES {
+            self.send(&replies);
+        }
+        if self.journal.due() {
+            self.checkpoint();
+        }
+    }
+
+    /// Types into the session: at once, or as soon as the program has read what was typed before. Says whether there
+    /// was room; where there is none, nothing is typed.
+    pub fn send(&mut self, bytes: &[u8]) -> bool {
+        let fits = self.input_waiting() + bytes.len() <= 2 * MAX_INPUT;
+        if fits && self.exit.is_none() {
+            self.input.extend_from_slice(bytes);
+            self.flush();
+        }
+        fits
+    }
+
+    /// Writes as much of the waiting input as the program has room for.
+    pub fn flush(&mut self) {
+        while self.wants_to_write() {
+            match rustix::io::write(&self.master, &self.input[self.input_sent..]) {
+                Ok(n) => self.input_sent += n,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                // Nobody will read it any more.
+                Err(_) => self.input_sent = self.input.len(),
+            }
+        }
+        if self.input_sent == self.input.len() {
+            // A large paste must not cost its size for the rest of a long session.
+            self.input = Vec::new();
+            self.input_sent = 0;
+        } else if self.input_sent > MAX_INPUT / 4 {
+            self.input.drain(..self.input_sent);
+            self.input_sent = 0;
+        }
+    }
+
+    /// What the model has to tell, apart from the picture.
+    pub fn take_events(&mut self, now: Instant) -> Vec<Event> {
+        let events = self.term.take_events();
+        if events.iter().any(|event| matches!(event, Event::Status(_))) {
+            self.reported = Some(now);
+        }
+        events
+    }
+
+    /// Whether what is on the clients' screens shall stay there, because the program is in the middle of an update.
+    pub fn is_held(&self) -> bool {
+        self.hold_since.is_some() && !self.hold_over
+    }
+
+    /// Until when an update is waited for.
+    pub fn held_until(&self) -> Option<Instant> {
+        self.hold_since.filter(|_| !self.hold_over).map(|since| since + LONGEST_HOLD)
+    }
+
+    /// Gives up waiting for an update whose time is over; says whether that was now.
+    pub fn hold_ran_out(&mut self, now: Instant) -> bool {
+        let over = self.held_until().is_some_and(|until| until <= now);
+        self.hold_over |= over;
+        over
+    }
+
+    /// The process ended; its last output is still to be read.
+    pub fn exited(&mut self, exit: Exit, now: Instant) {
+        self.exit = Some(exit);
+        self.exited_at = Some(now);
+        self._slave = None;
+    }
+
+    /// When the output of an ended process is over at the latest, as far as is known now.
+    pub fn drained_at(&self) -> Option<Instant> {
+        let exited_at = self.exited_at?;
+        if self.at_end {
+            return Some(exited_at);
+        }
+        Some((self.last_output.max(exited_at) + QUIET).min(exited_at + LONGEST_DRAIN))
+    }
+
+    /// When the journal should be brought to disk.
+    pub fn sync_at(&self) -> Option<Instant> {
+        self.unsynced_since.map(|since| since + SYNC_AFTER)
+    }
+
+    /// The work of bringing the journal to disk.
+    pub fn sync_job(&mut self) -> Option<SyncJob> {
+        self.unsynced_since = None;
+        self.journal.sync_job().unwrap_or_else(|err| self.without_journal("can not be synced", &err))
+    }
+
+    /// Writes down the model's state, so that a successor need not replay everything.
+    pub fn checkpoint(&mut self) {
+        if self.journal.is_on_disk()
+            && let Err(err) = self.journal.checkpoint(&self.term.dump())
+        {
+            self.without_journal("can not be written", &err);
+        }
+    }
+
+    /// A journal that fails is given up: a session without one goes on, a mux that stumbles over it does not.
+    fn without_journal(&mut self, what: &str, err: &io::Error) -> Option<SyncJob> {
+        tracing::warn!(session = %self.id, "its journal {what} and is given up: {err}");
+        self.journal = Journal::memory();
+        None
+    }
+
+    /// Brings everything to disk and waits for it.
+    pub fn settle(&mut self) {
+        self.checkpoint();
+        if let Some(Err(err)) = self.sync_job().map(SyncJob::run) {
+            tracing::warn!(session = %self.id, "its journal may not be on disk: {err}");
+        }
+    }
+
+    pub fn is_journaled(&self) -> bool {
+        self.journal.is_on_disk()
+    }
+
+    /// How long it has not written anything.
+    pub fn quiet_for(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.last_output)
+    }
+
+    pub fn last_output(&self) -> Instant {
+        self.last_output
+    }
+
+    /// What the running program itself says that it is doing.
+    fn report(&self) -> Option<&ProgramStatus> {
+        self.reported.and(self.term.status())
+    }
+
+    /// Whether the program says that it is not working; `None` where it says nothing.
+    pub fn says_idle(&self) -> Option<bool> {
+        self.report().map(|status| reported_state(&status.state) != ActivityState::Working)
+    }
+
+    /// What the session is doing, as far as it says so itself.
+    pub fn activity(&self, now: Instant) -> Activity {
+        let for_ms = |since: Option<Instant>| {
+            let since = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        };
+        match (self.exit, self.report()) {
+            (Some(exit), _) => Activity {
+                state: ActivityState::Exited,
+                for_ms: for_ms(self.exited_at),
+                because: exit.to_string(),
+            },
+            (None, Some(status)) => {
+                let state = reported_state(&status.state);
+                Activity { state, for_ms: for_ms(self.reported), because: because(status) }
+            }
+            (None, None) => Activity {
+                state: ActivityState::Unknown,
+                for_ms: for_ms(Some(self.last_output)),
+                because: "it does not say; this is how long it has been quiet".to_owned(),
+            },
+        }
+    }
+}
+
+impl AsFd for Session {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.master.as_fd()
+    }
+}
+
+fn reported_state(state: &ProgramState) -> ActivityState {
+    match state {
+        ProgramState::Working => ActivityState::Working,
+        ProgramState::Idle | ProgramState::Done | ProgramState::Error => ActivityState::Idle,
+        ProgramState::Blocked => ActivityState::NeedsInput,
+        ProgramState::Other(_) => ActivityState::Unknown,
+    }
+}
+
+fn because(status: &ProgramStatus) -> String {
+    let what = status.message.as_deref().or(status.kind.as_deref()).or(status.title.as_deref());
+    let app = status.app.as_deref().unwrap_or("the program");
+    match what {
+        Some(what) => format!("{app} says: {what}"),
+        None => format!("{app} says so"),
+    }
+}
+
+fn open_slave(master: &OwnedFd) -> Option<OwnedFd> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    rustix::pty::ioctl_tiocgptpeer(master, flags).ok()
+}

@@ -1,0 +1,170 @@
+//! A session's screen for whoever asks: as text, with colours, or cell by cell.
+
+use abide_term::{Attrs, Cell, Color, Term, Underline};
+
+use super::compose::row_text;
+use super::glyph::Look;
+use super::sgr::{self, Depth};
+use crate::protocol::{self, Format, Refusal, SnapshotReply, error_code};
+use crate::session::{SessionId, Size};
+
+/// Cell by cell, more than this would not fit into a reply.
+const MAX_CELLS: usize = 100_000;
+
+const ATTRIBUTES: [(Attrs, &str); 8] = [
+    (Attrs::BOLD, "bold"),
+    (Attrs::DIM, "dim"),
+    (Attrs::ITALIC, "italic"),
+    (Attrs::BLINK, "blink"),
+    (Attrs::INVERSE, "inverse"),
+    (Attrs::HIDDEN, "hidden"),
+    (Attrs::STRIKE, "strike"),
+    (Attrs::OVERLINE, "overline"),
+];
+
+/// Takes a snapshot of what `term` shows, after what scrolled off if that is wanted.
+pub(super) fn take(
+    id: &SessionId,
+    term: &Term,
+    format: Format,
+    scrollback: bool,
+) -> Result<SnapshotReply, Refusal> {
+    let size = term.size();
+    let scrollback_lines = if scrollback { term.scrollback_len() } else { 0 };
+    let rows = scrollback_lines + usize::from(size.rows);
+    if format == Format::Cells && rows * usize::from(size.cols) > MAX_CELLS {
+        let text = "that many cells do not fit into a reply; ask for text or ansi, or without scrollback";
+        return Err(Refusal::new(error_code::TOO_LARGE, text));
+    }
+    let (mut lines, mut cells) = (Vec::new(), Vec::new());
+    let mut take_row = |row: &[Cell]| match format {
+        Format::Text => lines.push(row_text(term, row).0.trim_end().to_owned()),
+        Format::Ansi => lines.push(ansi(term, row)),
+        Format::Cells => cells.push(row.iter().map(|cell| described(term, cell)).collect()),
+    };
+    let mut row = Vec::new();
+    for index in 0..scrollback_lines {
+        term.scrollback_row(index, &mut row);
+        take_row(&row);
+    }
+    for y in 0..size.rows {
+        take_row(term.row(y));
+    }
+    let cursor = term.cursor();
+    Ok(SnapshotReply {
+        session: id.clone(),
+        size: Size { cols: size.cols, rows: size.rows },
+        cursor: protocol::Cursor { col: cursor.x, row: cursor.y, visible: cursor.visible },
+        alternate: term.modes().alternate_screen,
+        title: term.title().to_owned(),
+        scrollback_lines,
+        lines,
+        cells,
+    })
+}
+
+fn ansi(term: &Term, row: &[Cell]) -> String {
+    let used = row.iter().rposition(|cell| *cell != Cell::default()).map_or(0, |last| last + 1);
+    let (mut out, mut pen, mut buffer) = (Vec::new(), Look::default(), [0; 4]);
+    for cell in row[..used].iter().filter(|cell| !cell.is_continuation()) {
+        let look = Look::from(cell.style());
+        sgr::change(&pen, &look, Depth::Direct, &mut out);
+        pen = look;
+        let text = term.grapheme(cell, &mut buffer);
+        out.extend_from_slice(if text.is_empty() { " " } else { text }.as_bytes());
+    }
+    sgr::change(&pen, &Look::default(), Depth::Direct, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn described(term: &Term, cell: &Cell) -> protocol::Cell {
+    let style = cell.style();
+    let mut attrs: Vec<String> = ATTRIBUTES
+        .iter()
+        .filter(|(attr, _)| style.attrs.contains(*attr))
+        .map(|(_, name)| (*name).to_owned())
+        .collect();
+    attrs.extend(underline(style.underline).map(str::to_owned));
+    let width = if cell.is_continuation() {
+        0
+    } else if cell.is_wide() {
+        2
+    } else {
+        1
+    };
+    protocol::Cell {
+        text: term.grapheme(cell, &mut [0; 4]).to_owned(),
+        width,
+        fg: color(style.fg),
+        bg: color(style.bg),
+        attrs,
+    }
+}
+
+fn underline(underline: Underline) -> Option<&'static str> {
+    match underline {
+        Underline::None => None,
+        Underline::Single => Some("underline"),
+        Underline::Double => Some("double-underline"),
+        Underline::Curly => Some("curly-underline"),
+        Underline::Dotted => Some("dotted-underline"),
+        Underline::Dashed => Some("dashed-underline"),
+    }
+}
+
+fn color(color: Color) -> String {
+    match color {
+        Color::Default => "default".to_owned(),
+        Color::Indexed(n) => n.to_string(),
+        Color::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_term::Options;
+
+    fn snapshot(output: &[u8], format: Format, scrollback: bool) -> SnapshotReply {
+        let mut term = Term::new(abide_term::Size { cols: 10, rows: 2 }, Options::default());
+        term.feed(output);
+        take(&SessionId::new("a").unwrap(), &term, format, scrollback).unwrap()
+    }
+
+    #[test]
+    fn text_has_one_line_for_each_row_and_the_past_only_on_demand() {
+        let output = b"one\r\ntwo\r\nthree";
+        assert_eq!(snapshot(output, Format::Text, false).lines, ["two", "three"]);
+        let whole = snapshot(output, Format::Text, true);
+        assert_eq!(
+            (whole.lines, whole.scrollback_lines),
+            (vec!["one".into(), "two".into(), "three".into()], 1)
+        );
+    }
+
+    #[test]
+    fn ansi_lines_stand_alone() {
+        let lines = snapshot(b"a\x1b[31mb\r\nc", Format::Ansi, false).lines;
+        assert_eq!(lines, ["a\x1b[31mb\x1b[m", "\x1b[31mc\x1b[m"]);
+    }
+
+    #[test]
+    fn cells_say_everything_about_themselves() {
+        let reply = snapshot("\x1b[1;4;38;2;1;2;255;48;5;7m漢".as_bytes(), Format::Cells, false);
+        let cell = &reply.cells[0][0];
+        assert_eq!((cell.text.as_str(), cell.width), ("漢", 2));
+        assert_eq!((cell.fg.as_str(), cell.bg.as_str()), ("#0102ff", "7"));
+        assert_eq!(cell.attrs, ["bold", "underline"]);
+        assert_eq!((reply.cells[0][1].width, reply.cells[0][2].width), (0, 1));
+    }
+
+    #[test]
+    fn more_cells_than_a_reply_can_hold_are_refused() {
+        let mut term = Term::new(abide_term::Size { cols: 200, rows: 50 }, Options::default());
+        for _ in 0..1000 {
+            term.feed(b"x\r\n");
+        }
+        let refusal = take(&SessionId::new("a").unwrap(), &term, Format::Cells, true).unwrap_err();
+        assert_eq!(refusal.code, error_code::TOO_LARGE);
+    }
+}

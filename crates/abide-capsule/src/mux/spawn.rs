@@ -1,0 +1,259 @@
+//! Starting sessions: for a request, or for a key that opens a shell. The keeper does it; here is who asked.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use super::client::ClientId;
+use super::layout::Direction;
+use super::server::Server;
+use super::session::Session;
+use crate::link::{SessionInfo, ToKeeper};
+use crate::protocol::{Done, Event, Refusal, SpawnReply, Upgrade, error_code};
+use crate::session::{SessionId, SpawnSpec};
+use crate::text::OsText;
+use crate::unit::Unit;
+
+/// The most requests that the keeper has not answered yet.
+const MAX_ASKED: usize = 64;
+/// Marks the shells that were opened by a key: nobody looks at what they wrote once they have ended.
+const PASSING: &str = "passing";
+
+/// Something that the keeper was asked for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    number: u64,
+    client: ClientId,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// By a request with this number.
+    Spawn { request: u64, focus: bool },
+    /// By a key.
+    Shell(Where),
+    /// By a request with this number.
+    Upgrade { request: u64 },
+}
+
+/// Where a new shell appears.
+#[derive(Debug)]
+pub(super) enum Where {
+    /// In a tab of its own.
+    Tab,
+    /// Beside a session.
+    Beside(SessionId, Direction),
+}
+
+impl Server {
+    /// Opens a shell where a client is: in the directory and with the environment of what it looks at.
+    pub fn spawn_shell(&mut self, client: ClientId, place: Where) {
+        let Some(session) = self.focused_of(client) else { return };
+        let argv = shell_of(session).or_else(|| self.sessions.iter().find_map(shell_of));
+        let argv = argv.unwrap_or_else(|| vec!["/bin/sh".into()]);
+        let program =
+            argv.first().map(|program| program.as_path().file_name().unwrap_or_default().to_os_string());
+        let spec = SpawnSpec {
+            id: self.free_id(),
+            name: program.unwrap_or_default().to_string_lossy().into_owned(),
+            cwd: cwd_of(session).into_os_string().into(),
+            size: session.size(),
+            env: Vec::new(),
+            umask: None,
+            meta: serde_json::json!({ "shell": argv, PASSING: true }),
+            argv,
+        };
+        let like = Some(session.id.clone());
+        self.ask_to_spawn(client, What::Shell(place), spec, like);
+    }
+
+    /// Starts what a request asks for.
+    pub fn spawn_requested(&mut self, client: ClientId, request: u64, spec: SpawnSpec, focus: bool) {
+        self.ask_to_spawn(client, What::Spawn { request, focus }, spec, None);
+    }
+
+    fn ask_to_spawn(&mut self, client: ClientId, what: What, spec: SpawnSpec, like: Option<SessionId>) {
+        let number = self.next_number();
+        let asked = Asked { number, client, what };
+        if self.asked.len() >= MAX_ASKED {
+            return self
+                .not_done(asked, Refusal::new(error_code::TOO_LARGE, "too much is being started already"));
+        }
+        let spec = Box::new(spec);
+        let message = match like {
+            Some(like) => ToKeeper::SpawnLike { request: number, spec, like },
+            None => ToKeeper::Spawn { request: number, spec },
+        };
+        match self.link.send(&message, &[]) {
+            Ok(()) => self.asked.push(asked),
+            Err(err) => self.not_done(asked, Refusal::new(error_code::SPAWN_FAILED, err.to_string())),
+        }
+    }
+
+    /// A session has come: shows it to whoever asked for it.
+    pub fn session_came(&mut self, info: &SessionInfo) {
+        let asked = info.request.and_then(|number| self.take_asked(number));
+        let tab = match &asked {
+            Some(Asked { what: What::Shell(Where::Beside(session, direction)), .. }) => {
+                self.layout.split(session, *direction, &info.id)
+            }
+            _ => self.layout.add(&info.id),
+        };
+        self.refit = true;
+        let Some(asked) = asked else { return };
+        match asked.what {
+            What::Shell(_) => self.show_tab(asked.client, Some(tab)),
+            What::Spawn { request, focus } => {
+                if focus {
+                    self.show_to_all(&info.id);
+                }
+                self.reply(asked.client, request, Ok(SpawnReply { session: info.id.clone(), pid: info.pid }));
+            }
+            What::Upgrade { .. } => {}
+        }
+        if let Some(status) = self.session(&info.id).map(|session| self.status_of(session)) {
+            self.emit(&Event::Started { status: Box::new(status) }, Some(&info.id));
+        }
+    }
+
+    /// Shows a session to every client that is attached.
+    pub fn show_to_all(&mut self, session: &SessionId) {
+        if let Some(tab) = self.layout.focus(session) {
+            self.layout.look_at(tab);
+            let clients: Vec<ClientId> = self.clients.keys().copied().collect();
+            clients.into_iter().for_each(|id| self.show_tab(id, Some(tab)));
+            self.refit = true;
+        }
+    }
+
+    pub fn spawn_failed(&mut self, number: u64, errno: i32, text: &str) {
+        if let Some(asked) = self.take_asked(number) {
+            let errno = Some(errno).filter(|errno| *errno != 0);
+            self.not_done(asked, Refusal { errno, ..Refusal::new(error_code::SPAWN_FAILED, text) });
+        }
+    }
+
+    fn take_asked(&mut self, number: u64) -> Option<Asked> {
+        let at = self.asked.iter().position(|asked| asked.number == number)?;
+        Some(self.asked.swap_remove(at))
+    }
+
+    fn not_done(&mut self, asked: Asked, refusal: Refusal) {
+        match asked.what {
+            What::Shell(_) => self.say(asked.client, refusal.message),
+            What::Spawn { request, .. } | What::Upgrade { request } => {
+                self.refuse(asked.client, request, refusal)
+            }
+        }
+    }
+
+    /// Asks the keeper to continue on another binary. The answer comes with the end of this mux, or with a refusal.
+    pub fn upgrade(&mut self, client: ClientId, request: u64, upgrade: Upgrade) {
+        let number = self.next_number();
+        self.asked.push(Asked { number, client, what: What::Upgrade { request } });
+        self.tell_keeper(&ToKeeper::Upgrade { exe: upgrade.exe });
+    }
+
+    pub fn upgrade_failed(&mut self, text: &str) {
+        for asked in self.take_upgrades() {
+            self.not_done(asked, Refusal::new(error_code::UPGRADE_REFUSED, text));
+        }
+    }
+
+    /// The keeper sends this mux home, which is how an upgrade that was asked for begins.
+    pub fn upgrade_begins(&mut self) {
+        for asked in self.take_upgrades() {
+            if let What::Upgrade { request } = asked.what {
+                self.reply(asked.client, request, Ok(Done {}));
+            }
+        }
+    }
+
+    fn take_upgrades(&mut self) -> Vec<Asked> {
+        let (upgrades, rest) = std::mem::take(&mut self.asked)
+            .into_iter()
+            .partition(|asked| matches!(asked.what, What::Upgrade { .. }));
+        self.asked = rest;
+        upgrades
+    }
+
+    /// An id that no session has, and no journal of an earlier one.
+    fn free_id(&self) -> SessionId {
+        let taken = |id: &SessionId| self.session(id).is_some() || self.unit.journal(id).exists();
+        let mut numbers = (1u64..).filter_map(|number| SessionId::new(format!("shell-{number}")).ok());
+        numbers.find(|id| !taken(id)).unwrap_or_else(|| self.sessions[0].id.clone())
+    }
+}
+
+/// Removes the journal of a shell that was opened by a key and has ended.
+pub(super) fn forget_journal(session: &Session, unit: &Unit) {
+    if session.meta.get(PASSING).is_none() {
+        return;
+    }
+    // The ring and whatever belongs to it are named after the session. What can not be removed goes with the unit.
+    let name = format!("{}.", session.id);
+    for entry in std::fs::read_dir(unit.journal_dir()).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(name.as_bytes()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The shell that the launcher named for a session's environment.
+fn shell_of(session: &Session) -> Option<Vec<OsText>> {
+    let argv: Vec<OsText> = serde_json::from_value(session.meta.get("shell")?.clone()).ok()?;
+    (!argv.is_empty()).then_some(argv)
+}
+
+/// Where a session is: where it says, if that is a directory here, or where its process is.
+pub(super) fn cwd_of(session: &Session) -> PathBuf {
+    let said = session.term.cwd().and_then(local_path).filter(|path| path.is_dir());
+    let is = || std::fs::read_link(format!("/proc/{}/cwd", session.pid)).ok().filter(|path| path.is_dir());
+    said.or_else(is).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// The path of a `file:` address of this machine.
+fn local_path(address: &str) -> Option<PathBuf> {
+    let Some(rest) = address.strip_prefix("file://") else {
+        return Some(PathBuf::from(address)).filter(|path| path.is_absolute());
+    };
+    let (host, path) = rest.split_at(rest.find('/')?);
+    let here = rustix::system::uname();
+    let is_here = host.is_empty() || host == "localhost" || here.nodename().to_str() == Ok(host);
+    is_here.then(|| percent_decoded(path)).filter(|path| Path::is_absolute(path))
+}
+
+fn percent_decoded(text: &str) -> PathBuf {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        match hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| byte == b'%') {
+            Some(decoded) => {
+                out.push(decoded);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(byte);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(out).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_this_machine_is_a_path_and_one_of_another_is_not() {
+        assert_eq!(local_path("file:///tmp/a%20b"), Some("/tmp/a b".into()));
+        assert_eq!(local_path("file://localhost/tmp"), Some("/tmp".into()));
+        assert_eq!(local_path("file://far.away.example/tmp"), None);
+        assert_eq!(local_path("/tmp"), Some("/tmp".into()));
+        assert_eq!(local_path("tmp"), None);
+        assert_eq!(local_path("file:///a%zz%"), Some("/a%zz%".into()));
+    }
+}

@@ -1,0 +1,187 @@
+//! What one attached client looks at, and what it is in the middle of.
+
+use std::time::{Duration, Instant};
+
+use super::compose::{Seen, Shape};
+use super::layout::TabId;
+use super::paint::Painter;
+use super::scroll::Scroll;
+use super::sgr::Depth;
+use super::tokens::Tokens;
+use crate::protocol::Attach;
+use crate::session::{SessionId, Size};
+
+/// The shortest time between two frames: 120 in a second.
+const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 120);
+/// How long a message stays.
+const MESSAGE: Duration = Duration::from_secs(3);
+/// How long the rest of an escape sequence is waited for.
+const SEQUENCE: Duration = Duration::from_millis(25);
+/// What a program may have us pass on besides the picture, between two frames.
+const MAX_EXTRAS: usize = 2 << 20;
+
+/// The largest terminal that is drawn for.
+const MAX_SIDE: u16 = 1000;
+
+/// What the client's keys go to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Mode {
+    /// To the session.
+    #[default]
+    Session,
+    /// To moving about in what scrolled off.
+    Scroll(Scroll),
+    /// To what shall be searched for there.
+    Search(Scroll, String),
+    /// To a question: kill this session?
+    Kill(SessionId),
+    /// To a new name for this session.
+    Rename(SessionId, String),
+    /// Nowhere: any key closes the help.
+    Help,
+}
+
+/// An attached client.
+#[derive(Debug)]
+pub(super) struct View {
+    pub tab: TabId,
+    pub size: Size,
+    pub read_only: bool,
+    pub knows_kitty: bool,
+    pub mode: Mode,
+    /// The prefix was pressed, and the next key is a command.
+    pub prefixed: bool,
+    pub tokens: Tokens,
+    tokens_since: Option<Instant>,
+    message: Option<(String, Instant)>,
+    pub painter: Painter,
+    pub seen: Seen,
+    pub pan: (u16, u16),
+    /// What was on the screen when the last frame was drawn, for finding what the mouse points at.
+    pub shape: Option<Shape>,
+    /// Bells and the like, to be sent with the next frame.
+    pub extras: Vec<u8>,
+    /// Something has changed since the last frame.
+    dirty: bool,
+    next_frame: Instant,
+    /// Grows with each use of any client: the largest is the one that was used last.
+    pub used: u64,
+}
+
+impl View {
+    pub fn new(attach: &Attach, tab: TabId, used: u64, now: Instant) -> Self {
+        let size = clamped(Size { cols: attach.cols, rows: attach.rows });
+        Self {
+            tab,
+            size,
+            read_only: attach.read_only,
+            knows_kitty: has(attach, "kitty-keyboard"),
+            mode: Mode::default(),
+            prefixed: false,
+            tokens: Tokens::default(),
+            tokens_since: None,
+            message: None,
+            painter: Painter::new(size, depth(attach)),
+            seen: Seen::default(),
+            pan: (0, 0),
+            shape: None,
+            extras: Vec::new(),
+            dirty: true,
+            next_frame: now,
+            used,
+        }
+    }
+
+    /// The client has learnt more about its terminal.
+    pub fn update(&mut self, attach: &Attach) {
+        self.read_only = attach.read_only;
+        if self.knows_kitty != has(attach, "kitty-keyboard") {
+            self.knows_kitty = !self.knows_kitty;
+            self.painter.forget_modes();
+        }
+        self.painter.set_depth(depth(attach));
+        self.dirty = true;
+    }
+
+    /// The client's terminal has another size, or has lost what it showed.
+    pub fn resize(&mut self, size: Size) {
+        self.size = clamped(size);
+        self.painter.forget(self.size);
+        self.dirty = true;
+    }
+
+    /// Something that the client sees has changed.
+    pub fn touch(&mut self) {
+        self.dirty = true;
+    }
+
+    /// When the next frame is to be drawn, if there is anything to draw.
+    pub fn frame_at(&self) -> Option<Instant> {
+        self.dirty.then_some(self.next_frame)
+    }
+
+    /// A frame was drawn.
+    pub fn drawn(&mut self, now: Instant) {
+        self.dirty = false;
+        self.next_frame = now + FRAME;
+    }
+
+    /// Shows a line to the operator for a while.
+    pub fn say(&mut self, text: impl Into<String>, now: Instant) {
+        self.message = Some((text.into(), now + MESSAGE));
+        self.dirty = true;
+    }
+
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    /// Takes the message away at the first key, or when its time is over.
+    pub fn unsay(&mut self) {
+        self.dirty |= self.message.take().is_some();
+    }
+
+    pub fn message_until(&self) -> Option<Instant> {
+        self.message.as_ref().map(|(_, until)| *until)
+    }
+
+    /// Starts or ends waiting for the rest of a sequence, after input was taken in.
+    pub fn watch_tokens(&mut self, now: Instant) {
+        self.tokens_since = self.tokens.is_holding().then_some(now);
+    }
+
+    /// Until when the rest of a sequence is waited for.
+    pub fn tokens_until(&self) -> Option<Instant> {
+        self.tokens_since.map(|since| since + SEQUENCE)
+    }
+
+    /// Passes something on to the terminal with the next frame; too much of it is dropped.
+    pub fn pass_on(&mut self, bytes: &[u8]) {
+        if self.extras.len() + bytes.len() <= MAX_EXTRAS {
+            self.extras.extend_from_slice(bytes);
+            self.dirty = true;
+        }
+    }
+
+    /// Shows another tab.
+    pub fn show(&mut self, tab: TabId) {
+        if self.tab != tab {
+            self.tab = tab;
+            self.mode = Mode::default();
+            self.pan = (0, 0);
+        }
+        self.dirty = true;
+    }
+}
+
+fn clamped(size: Size) -> Size {
+    Size { cols: size.cols.clamp(1, MAX_SIDE), rows: size.rows.clamp(1, MAX_SIDE) }
+}
+
+fn has(attach: &Attach, cap: &str) -> bool {
+    attach.caps.iter().any(|known| known == cap)
+}
+
+fn depth(attach: &Attach) -> Depth {
+    if has(attach, "truecolor") { Depth::Direct } else { Depth::Palette }
+}

@@ -1,0 +1,55 @@
+//! The keeper as a process: real terminals, real signals, a real mux to kill.
+//!
+//! The keeper forks, blocks signals and becomes a daemon, so it must run in a process of its own with one thread.
+//! This test binary is that process, too: called as `capsule keeper`, `capsule mux` or `session`, it plays that part.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs
+)]
+
+mod log;
+mod mux;
+mod session;
+mod support;
+mod tests;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use abide_capsule::keeper::{self, KeeperArgs};
+
+fn main() {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<_> = args.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    match words.as_slice() {
+        ["capsule", "keeper", ..] => {
+            tracing::subscriber::set_global_default(log::Stderr).unwrap();
+            std::process::exit(keeper::run(KeeperArgs::parse(args[2..].iter().cloned()).unwrap()));
+        }
+        ["capsule", "mux"] => mux::run(),
+        ["capsule", "probe"] => println!("{}", keeper::probe()),
+        ["session", part, rest @ ..] => session::run(part, rest),
+        filters => run_tests(filters),
+    }
+}
+
+fn run_tests(filters: &[&str]) {
+    let filters: Vec<_> = filters.iter().filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(**filter));
+    let mut failed = Vec::new();
+    for (name, test) in tests::ALL.iter().filter(|(name, _)| wanted(name)) {
+        let ok = catch_unwind(AssertUnwindSafe(test)).is_ok();
+        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
+        if !ok {
+            failed.push(name);
+        }
+    }
+    if !failed.is_empty() {
+        println!("failed: {failed:?}");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,65 @@
+//! The mux and the client as processes: a real keeper, real terminals, real keys.
+//!
+//! This test binary plays every part: called as `capsule keeper`, `capsule mux`, `client` or `session` it is that.
+//! The operator's terminal is a PTY of the test's own, and what comes out of it is fed to a terminal model.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs
+)]
+
+mod attached;
+mod control;
+mod keyboard;
+mod log;
+mod parts;
+mod restored;
+mod support;
+mod terminal;
+mod trouble;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use abide_capsule::keeper::{self, KeeperArgs};
+use abide_capsule::mux;
+
+fn main() {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<_> = args.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    match words.as_slice() {
+        ["capsule", "keeper", ..] => {
+            tracing::subscriber::set_global_default(log::Stderr).unwrap();
+            std::process::exit(keeper::run(KeeperArgs::parse(args[2..].iter().cloned()).unwrap()));
+        }
+        ["capsule", "mux"] => {
+            tracing::subscriber::set_global_default(log::Stderr).unwrap();
+            std::process::exit(mux::run(std::io::stdin()));
+        }
+        ["capsule", "probe"] => println!("{}", keeper::probe()),
+        ["client", rest @ ..] => terminal::play_client(rest),
+        ["session", part, rest @ ..] => parts::run(part, rest),
+        filters => run_tests(filters),
+    }
+}
+
+fn run_tests(filters: &[&str]) {
+    let filters: Vec<_> = filters.iter().filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(**filter));
+    let all = [attached::ALL, keyboard::ALL, control::ALL, trouble::ALL, restored::ALL].concat();
+    let mut failed = Vec::new();
+    for (name, test) in all.iter().filter(|(name, _)| wanted(name)) {
+        let ok = catch_unwind(AssertUnwindSafe(test)).is_ok();
+        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
+        if !ok {
+            failed.push(name);
+        }
+    }
+    if !failed.is_empty() {
+        println!("failed: {failed:?}");
+        std::process::exit(1);
+    }
+}
