@@ -1,0 +1,227 @@
+//! The one finaliser: what becomes of an instance whose processes have ended, and how one is removed.
+//!
+//! Every path that ends an instance leads here, and nothing depends on the foreground process staying alive: each step
+//! can be repeated, and whoever comes next finishes what a crash cut short.
+
+use abide_capsule::keeper::{ExitRecord, RecordedSession, StopReason};
+use abide_capsule::session::Exit as ProcessExit;
+use abide_capsule::unit::Unit;
+use abide_model::decide::{self, Leave, Leaving, Stopped};
+use abide_model::evidence::{self, Verdict};
+use abide_model::session::Exit;
+use abide_model::status::{Ending, Gone};
+use abide_model::{
+    Decided, Event, Extra, Instance, InstanceId, Policy, Session, SessionId, Status, Timestamp,
+};
+use abide_store::{Error, Store, outcomes};
+use abide_sys::{clock, crash, process};
+
+use crate::live;
+
+/// The labelled points of this module.
+pub const CRASH_POINTS: &[&str] =
+    &["engine.finish.stamped", "engine.finish.stopped", "engine.finish.trashed"];
+
+/// What became of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is still running.
+    Running,
+    /// It is kept, for this reason.
+    Kept(String),
+    /// It was removed, for this reason.
+    Removed(String),
+}
+
+/// Decides about the instance `id`, whose capsule has stopped, and carries the decision out.
+///
+/// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
+pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+    let unit = Unit::new(store.layout().unit(id).dir());
+    let mut lock = store.lock(id)?;
+    let mut instance = lock.instance().clone();
+    let record =
+        ExitRecord::read(&unit).ok().flatten().filter(|record| record.generation == instance.generation);
+    if let Some(record) = &record {
+        note_sessions(&mut instance, record);
+    }
+    if instance.status.status == Status::Active {
+        let Some((event, because)) = verdict_on(&instance, record.as_ref(), policy) else {
+            return Ok(Outcome::Running);
+        };
+        tracing::info!(%id, "finish: {because}");
+        // Whatever the table refuses stays as it is, and is looked at again below.
+        let _ = instance.apply(&event, &because, clock::now());
+    }
+    if instance != *lock.instance() {
+        lock.write(&instance)?;
+    }
+    crash::point("engine.finish.stamped");
+    let because = instance.status.because.clone();
+    match instance.status.status {
+        Status::Ending(_) => {
+            stop_processes(&unit);
+            crash::point("engine.finish.stopped");
+            let name = lock.trash(clock::now())?;
+            crash::point("engine.finish.trashed");
+            tracing::info!(%id, %name, "removed: {because}");
+            note_outcome(store, &instance, "removed", &because);
+            Ok(Outcome::Removed(because))
+        }
+        Status::Restorable(_) => {
+            note_outcome(store, &instance, "kept", &because);
+            Ok(Outcome::Kept(because))
+        }
+        _ => Ok(Outcome::Running),
+    }
+}
+
+/// What an active instance's exit record means for it; `None` while its capsule lives, or while nobody can tell.
+fn verdict_on(
+    instance: &Instance,
+    record: Option<&ExitRecord>,
+    policy: Option<Policy>,
+) -> Option<(Event, String)> {
+    let Some(record) = record else {
+        return Some((Event::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()));
+    };
+    let stopped = match record.reason {
+        Some(StopReason::LastSessionEnded) => Stopped::LastSessionEnded,
+        Some(StopReason::Sigterm) => Stopped::Signalled,
+        Some(StopReason::Fatal) => Stopped::Fatal,
+        Some(StopReason::Operator) => {
+            return Some((Event::CapsuleGone(Gone::Stopped), "the operator stopped it".to_owned()));
+        }
+        None => return gone_without_a_word(record),
+    };
+    let Decided { decision, reason } = decide::leave(&Leaving {
+        policy: instance.policy.or(policy).unwrap_or(Policy::Keep),
+        stopped,
+        verdict: at_risk(instance),
+        generation: instance.generation,
+        answer: None,
+        can_ask: false,
+    });
+    let event = match decision {
+        Leave::Finish(why) => Event::LeftFinishing(why),
+        Leave::Keep(kept) => Event::LeftKeeping(kept),
+        // Nobody was asked and nobody answered, so neither can be decided here.
+        Leave::Ask | Leave::Return => return None,
+    };
+    Some((event, reason.into_owned()))
+}
+
+/// The record says `running`: the keeper lives, or died without writing.
+fn gone_without_a_word(record: &ExitRecord) -> Option<(Event, String)> {
+    match record.keeper_is_alive() {
+        Ok(true) | Err(_) => None,
+        Ok(false) if record.keeper.boot_id != process::boot_id() => {
+            Some((Event::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned()))
+        }
+        Ok(false) => Some((Event::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned())),
+    }
+}
+
+/// What would be lost with the instance. Shared mounts are the host's own; isolated ones are looked at where they exist.
+pub(crate) fn at_risk(instance: &Instance) -> Verdict {
+    let isolated =
+        instance.recipe.mounts.iter().any(|mount| mount.isolation != abide_model::Isolation::Shared);
+    if isolated { Verdict::Unknown } else { evidence::verdict(&[]) }
+}
+
+/// Takes over what the keeper wrote down: how sessions ended, and which were started from inside.
+fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
+    for recorded in &record.sessions {
+        let Ok(id) = recorded.id.as_str().parse::<SessionId>() else { continue };
+        if instance.sessions.iter().all(|session| session.id != id) {
+            instance.last_session = instance.last_session.max(id.0);
+            instance.sessions.push(started_inside(id, recorded));
+        }
+        let Some(session) = instance.sessions.iter_mut().find(|session| session.id == id) else { continue };
+        session.exit = recorded.exit.map(|exit| exit_of(exit, recorded.ended_ms, recorded.stopped));
+    }
+}
+
+fn started_inside(id: SessionId, recorded: &RecordedSession) -> Session {
+    Session {
+        id,
+        name: recorded.name.clone(),
+        agent: None,
+        argv: recorded.argv.iter().map(|word| word.as_os_str().to_string_lossy().into_owned()).collect(),
+        cwd: recorded.cwd.as_path().to_owned(),
+        generation: 1,
+        label: None,
+        conversation: None,
+        parked: Vec::new(),
+        created: clock::now(),
+        attached: None,
+        exit: None,
+        extra: Extra::new(),
+    }
+}
+
+fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> Exit {
+    let (code, signal) = match exit {
+        ProcessExit::Code(code) => (Some(code), None),
+        ProcessExit::Signal(signal) => (None, Some(signal)),
+    };
+    let at = ended_ms.and_then(|ms| i64::try_from(ms).ok()).map_or_else(clock::now, Timestamp);
+    Exit { code, signal, stopped, at, extra: Extra::new() }
+}
+
+/// Makes sure that nothing of a capsule runs that is about to be removed.
+fn stop_processes(unit: &Unit) {
+    if live::keeper_lives(unit) {
+        live::shut_down(unit, "it is being removed");
+    }
+}
+
+fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {
+    let line = outcomes::Outcome {
+        at: clock::now(),
+        id: instance.id,
+        scope: instance.scope.short_name(),
+        role: instance.role.clone(),
+        outcome: outcome.to_owned(),
+        reason: reason.to_owned(),
+        extra: Extra::new(),
+    };
+    if let Err(error) = outcomes::append(store, &line) {
+        tracing::warn!(id = %instance.id, "the outcome could not be written down: {error}");
+    }
+}
+
+/// Clears up after a start that failed: nothing of a first start that holds no work is left behind.
+pub fn start_failed(store: &Store, id: InstanceId, why: &str) {
+    let cleared = store.update(id, |instance| -> Result<(), Error> {
+        let event = match at_risk(instance) {
+            Verdict::Clean => Event::StarterDied { at_risk: false },
+            _ => Event::SetupFailed,
+        };
+        let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());
+        Ok(())
+    });
+    if let Err(error) = cleared.and_then(|()| finish(store, id, None).map(drop)) {
+        tracing::warn!(%id, "could not clear up after a failed start: {error}");
+    }
+}
+
+/// Removes the instance `id` because the operator wants it so.
+pub fn discard(store: &Store, id: InstanceId, because: &str) -> Result<Outcome, DiscardError> {
+    store.update(id, |instance| -> Result<(), DiscardError> {
+        instance.apply(&Event::Discarded(Ending::Discard), because, clock::now())?;
+        Ok(())
+    })?;
+    Ok(finish(store, id, None)?)
+}
+
+/// Why an instance was not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscardError {
+    /// Its status does not allow it.
+    #[error(transparent)]
+    Refused(#[from] abide_model::status::Refusal),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] Error),
+}

@@ -1,0 +1,207 @@
+//! What `abide ls` shows. The serialised form of [`Listing`] is a promise to scripts, described in `docs/json.md`.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use abide_capsule::protocol::{SessionStatus, StatusReply};
+use abide_model::{Instance, Place, Session, Timestamp};
+use abide_store::{Entry, Store};
+use serde::Serialize;
+
+use crate::live;
+
+/// All instances.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listing {
+    /// The version of this shape.
+    pub version: u32,
+    /// The instances that can be read, oldest first.
+    pub instances: Vec<Row>,
+    /// The ones that can not, with the reason.
+    pub damaged: Vec<Damaged>,
+}
+
+/// One instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// What the operator calls it.
+    pub name: Option<String>,
+    /// The workspace it was launched from, if it was one.
+    pub workspace: Option<String>,
+    /// The directory it was launched from.
+    pub dir: String,
+    /// Its role.
+    pub role: String,
+    /// Where it lives.
+    pub place: Place,
+    /// `starting`, `active`, `restorable` or `ending`.
+    pub state: String,
+    /// The reason that goes with the state, where there is one.
+    pub reason: Option<String>,
+    /// Since when it is in that state.
+    pub since: Timestamp,
+    /// What led to it.
+    pub because: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// How often it was started.
+    pub generation: u64,
+    /// Its sessions, in the order of their tabs.
+    pub sessions: Vec<SessionRow>,
+}
+
+/// One session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionRow {
+    /// Its id within the instance.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// The agent it runs; `null` for a shell or another command.
+    pub agent: Option<String>,
+    /// The operator's note.
+    pub label: Option<String>,
+    /// The id of the conversation it is in.
+    pub conversation: Option<String>,
+    /// When it was first started; `null` for one that was started from inside.
+    pub created: Option<Timestamp>,
+    /// When somebody last looked at it.
+    pub attached: Option<Timestamp>,
+    /// How it ended, if it has: `exit 0`, `signal 9`.
+    pub exit: Option<String>,
+    /// Its process, while it runs.
+    pub pid: Option<i32>,
+    /// Its terminal's title, while it runs.
+    pub title: Option<String>,
+    /// What it is doing, while it runs: `working`, `idle`, `needs_input`, `unknown`.
+    pub activity: Option<String>,
+    /// For how many milliseconds it has said nothing, while it runs.
+    pub quiet_ms: Option<u64>,
+}
+
+/// An instance that can not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Damaged {
+    /// The name of its directory.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The listing of what the store holds.
+pub fn listing(entries: Vec<Entry>) -> Listing {
+    let mut listing = Listing { version: 1, instances: Vec::new(), damaged: Vec::new() };
+    for entry in entries {
+        match entry {
+            Entry::Sound(instance) => listing.instances.push(Row::from(&instance)),
+            Entry::Damaged { name, reason } => {
+                listing.damaged.push(Damaged { name, reason: reason.to_string() })
+            }
+        }
+    }
+    listing
+}
+
+impl From<&Instance> for Row {
+    fn from(instance: &Instance) -> Self {
+        Self {
+            id: instance.id.to_string(),
+            name: instance.name.clone(),
+            workspace: instance.scope.workspace.clone(),
+            dir: instance.scope.dir.display().to_string(),
+            role: instance.role.clone(),
+            place: instance.recipe.place,
+            state: instance.status.status.state().to_owned(),
+            reason: instance.status.status.reason().map(str::to_owned),
+            since: instance.status.since,
+            because: instance.status.because.clone(),
+            created: instance.created,
+            generation: instance.generation,
+            sessions: instance.sessions.iter().map(SessionRow::from).collect(),
+        }
+    }
+}
+
+impl From<&Session> for SessionRow {
+    fn from(session: &Session) -> Self {
+        Self {
+            id: session.id.to_string(),
+            name: session.name.clone(),
+            agent: session.agent.clone(),
+            label: session.label.clone(),
+            conversation: session.conversation.as_ref().map(|c| c.id.clone()),
+            created: Some(session.created),
+            attached: session.attached,
+            exit: session.exit.as_ref().map(ToString::to_string),
+            pid: None,
+            title: None,
+            activity: None,
+            quiet_ms: None,
+        }
+    }
+}
+
+/// Adds what the running capsules say about their sessions. One that does not answer in time is shown as it is written
+/// down: a list must not wait for a capsule that hangs.
+pub fn add_live(listing: &mut Listing, store: &Store) {
+    let next = AtomicUsize::new(0);
+    let rows: Vec<Mutex<&mut Row>> = listing.instances.iter_mut().map(Mutex::new).collect();
+    let work = || {
+        while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut row = row.lock().unwrap_or_else(PoisonError::into_inner);
+            if let ("active", Ok(id)) = (row.state.as_str(), row.id.parse()) {
+                match live::status(&live::unit(store, id)) {
+                    Ok(status) => merge(&mut row, status),
+                    Err(error) => tracing::warn!(%id, "no status: {error}"),
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        // Waiting for answers is what takes the time, so a few at once help even on one core.
+        for _ in 0..rows.len().min(8) {
+            scope.spawn(work);
+        }
+    });
+}
+
+fn merge(row: &mut Row, status: StatusReply) {
+    for live in status.sessions {
+        let known = row.sessions.iter().position(|s| s.id == live.id.as_str());
+        let index = known.unwrap_or_else(|| {
+            row.sessions.push(SessionRow::started_inside(&live));
+            row.sessions.len() - 1
+        });
+        let session = &mut row.sessions[index];
+        session.name = live.name;
+        session.pid = Some(live.pid);
+        session.title = Some(live.title);
+        session.quiet_ms = Some(live.quiet_ms);
+        session.activity = live
+            .activity
+            .and_then(|activity| serde_json::to_value(activity.state).ok()?.as_str().map(str::to_owned));
+        session.exit = live.exit.map(|exit| exit.to_string()).or(session.exit.take());
+    }
+}
+
+impl SessionRow {
+    /// A session that was started by key or over the socket, of which the manifest does not know.
+    fn started_inside(live: &SessionStatus) -> Self {
+        Self {
+            id: live.id.to_string(),
+            name: String::new(),
+            agent: None,
+            label: None,
+            conversation: None,
+            created: None,
+            attached: None,
+            exit: None,
+            pid: None,
+            title: None,
+            activity: None,
+            quiet_ms: None,
+        }
+    }
+}
