@@ -1,0 +1,82 @@
+//! `abide capsule`: what abide runs itself as. Not for people, except for `call`, which tests and debugging use.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use abide_capsule::keeper::{self, KeeperArgs};
+use abide_capsule::mux;
+use abide_engine::{finish, live, reconcile};
+use abide_model::InstanceId;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+
+/// Runs what `abide capsule …` asks for; `None` if that is not what was asked.
+///
+/// These are started by abide itself, often and as small as possible, so they come before the command line is parsed.
+pub fn run(argv: &[OsString]) -> Option<ExitCode> {
+    let words: Vec<&str> = argv.iter().skip(1).take(2).filter_map(|word| word.to_str()).collect();
+    let ["capsule", verb] = words[..] else { return None };
+    let rest = argv.get(3..).unwrap_or_default();
+    let outcome = match verb {
+        "keeper" => return Some(keeper_main(rest)),
+        "mux" => return Some(mux_main()),
+        "probe" => probe(),
+        "finish" => finish_one(rest),
+        "call" => call(rest),
+        _ => Err(CommandError::usage(format!("`abide capsule {verb}` is not a verb"))
+            .hint("these are not for people")),
+    };
+    Some(outcome.map_or_else(CommandError::report, |()| ExitCode::SUCCESS))
+}
+
+fn code(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+fn keeper_main(rest: &[OsString]) -> ExitCode {
+    let _ = Context::for_verb("keeper");
+    match KeeperArgs::parse(rest.iter().cloned()) {
+        Ok(args) => code(keeper::run(args)),
+        Err(error) => CommandError::usage(error).report(),
+    }
+}
+
+fn mux_main() -> ExitCode {
+    let _ = Context::for_verb("mux");
+    match std::io::stdin().as_fd().try_clone_to_owned() {
+        Ok(link) => code(mux::run(link)),
+        Err(error) => CommandError::failed(error).report(),
+    }
+}
+
+/// Tells which running capsules this version can take over.
+fn probe() -> Outcome {
+    Ok(Context::for_verb("probe")?.printer.line(keeper::probe().to_string())?)
+}
+
+/// What a keeper runs when it has stopped: `abide capsule finish ID`.
+fn finish_one(rest: &[OsString]) -> Outcome {
+    let context = Context::for_verb("finish")?;
+    let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
+    let instance = context.store.read(id).map_err(CommandError::failed)?;
+    let policy = reconcile::policy(&context.config, &instance);
+    finish::finish(&context.store, id, policy).map_err(CommandError::failed)?;
+    Ok(())
+}
+
+/// Sends one request as it is and prints the reply: `abide capsule call ID '{"verb": "status"}'`.
+fn call(rest: &[OsString]) -> Outcome {
+    let context = Context::for_verb("call")?;
+    let id = context.store.resolve(word(rest, 0)?).map_err(CommandError::failed)?;
+    let request: serde_json::Map<_, _> = serde_json::from_str(word(rest, 1)?).map_err(CommandError::usage)?;
+    let mut capsule = live::connect(&live::unit(&context.store, id)).map_err(CommandError::failed)?;
+    let reply = capsule.call_raw(&request, live::PATIENCE).map_err(CommandError::failed)?;
+    Ok(context.printer.json(&reply)?)
+}
+
+fn word(rest: &[OsString], index: usize) -> Outcome<&str> {
+    let missing = || CommandError::usage("too few arguments");
+    rest.get(index).and_then(|word| word.to_str()).ok_or_else(missing)
+}

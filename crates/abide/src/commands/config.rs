@@ -1,0 +1,122 @@
+//! `abide config`
+
+use abide_config::{Entry, Origin};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::print::{Table, Tone};
+
+const EXAMPLES: &str = "\
+Examples:
+  abide config list                            every setting with its value
+  abide config get trash.keep_days
+  abide config set policy keep
+  abide config set agents.claude.args '[\"--model\", \"opus\"]'
+  abide config unset policy                    back to the default
+  abide config path                            where the file is
+  abide config reference                       what every setting means";
+
+/// Read and change settings
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List every setting with its value and who says so
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the value of a setting
+    Get {
+        /// The setting, e.g. `trash.keep_days`
+        key: String,
+    },
+    /// Change a setting; comments and order in the file stay
+    Set {
+        /// The setting
+        key: String,
+        /// Its new value
+        value: String,
+    },
+    /// Take a setting out of the file
+    Unset {
+        /// The setting
+        key: String,
+    },
+    /// Print where the settings are
+    Path,
+    /// Describe every setting of every file
+    Reference,
+}
+
+/// The shape of `list --json`.
+#[derive(Serialize)]
+struct Listing<'a> {
+    version: u32,
+    settings: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    key: &'a str,
+    value: Option<&'a str>,
+    origin: &'static str,
+}
+
+impl<'a> From<&'a Entry> for Row<'a> {
+    fn from(entry: &'a Entry) -> Self {
+        let origin = match entry.origin {
+            Origin::Default => "default",
+            Origin::File => "file",
+        };
+        Self { key: &entry.key, value: entry.value.as_deref(), origin }
+    }
+}
+
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    let config = &context.config;
+    match args.verb {
+        Verb::List { json } => list(json, context),
+        Verb::Get { key } => {
+            let entry = config.get(&key).map_err(CommandError::failed)?;
+            match entry.value {
+                Some(value) => Ok(context.printer.line(value)?),
+                None => Err(CommandError::failed(format!("{key} is not set and has no default"))
+                    .hint(format!("`abide config set {key} VALUE` sets it"))),
+            }
+        }
+        Verb::Set { key, value } => {
+            config.set(&key, &value).map_err(CommandError::failed)?;
+            tracing::info!(key = key.as_str(), "setting changed");
+            Ok(())
+        }
+        Verb::Unset { key } => {
+            let was_set = config.unset(&key).map_err(CommandError::failed)?;
+            tracing::info!(key = key.as_str(), was_set, "setting removed");
+            if was_set { Ok(()) } else { Ok(context.printer.line(format!("{key} was not set"))?) }
+        }
+        Verb::Path => Ok(context.printer.line(config.settings_file().display().to_string())?),
+        Verb::Reference => Ok(context.printer.raw(abide_config::reference().as_bytes())?),
+    }
+}
+
+fn list(json: bool, context: &Context) -> Outcome {
+    let entries = context.config.list().map_err(CommandError::failed)?;
+    let rows: Vec<Row<'_>> = entries.iter().map(Row::from).collect();
+    if json {
+        return Ok(context.printer.json(&Listing { version: 1, settings: rows })?);
+    }
+    let mut table = Table::new(&["SETTING", "FROM", "VALUE"]);
+    for row in rows {
+        let tone = if row.origin == "file" { Tone::Strong } else { Tone::Faint };
+        table.row([(row.key, Tone::Plain), (row.origin, Tone::Faint), (row.value.unwrap_or("-"), tone)]);
+    }
+    Ok(context.printer.table(&table)?)
+}

@@ -1,0 +1,89 @@
+//! `abide hardline`
+
+use std::io::IsTerminal;
+
+use abide_capsule::client::{self, AttachEnd, AttachOptions};
+use abide_capsule::session::SessionId;
+use abide_engine::{live, reconcile, target};
+use abide_model::{InstanceId, Status, vars};
+use abide_sys::clock;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+
+const EXAMPLES: &str = "\
+Examples:
+  abide hardline              the instance of this directory
+  abide hardline k7p9         the instance whose id begins with k7p9
+  abide hardline k7p9/s2      its session s2
+  abide attach shop           by name; `attach` is the same verb
+  abide hardline shop --read-only
+
+Inside, Ctrl-B d leaves it running and Ctrl-B ? shows all keys.";
+
+/// Attach to a running session
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// ID, ID/SESSION or a name; default: the instance of this directory
+    target: Option<String>,
+    /// Watch only: keys are ignored and the size of this terminal does not count
+    #[arg(long)]
+    read_only: bool,
+}
+
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let found = match &args.target {
+        Some(word) => target::find(&context.store, word),
+        None => target::here(&context.store, &std::env::current_dir()?),
+    };
+    let found = found.map_err(CommandError::failed)?;
+    if let Status::Restorable(_) | Status::Ending(_) = found.instance.status.status {
+        let (name, status) = (found.instance.id.display_name(), &found.instance.status);
+        return Err(CommandError::failed(format!("{name} does not run: it is {}", status.status))
+            .hint(format!("`abide explain {}` says why", found.instance.id)));
+    }
+    attach(found.instance.id, found.session, args.read_only, context)
+}
+
+/// Whether somebody sits at a terminal that can be attached.
+pub fn has_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Attaches this terminal to an instance until the operator leaves or it ends.
+pub fn attach(
+    id: InstanceId,
+    session: Option<abide_model::SessionId>,
+    read_only: bool,
+    context: &Context,
+) -> Outcome {
+    if !has_terminal() {
+        return Err(CommandError::usage("there is no terminal to attach to")
+            .hint(format!("`abide peek {id}` prints its screen, `abide send {id}` types into it")));
+    }
+    if let Some(outer) = std::env::var_os(vars::ABIDE_INSTANCE) {
+        tracing::info!(%id, outer = %outer.to_string_lossy(), "attaching from inside another session");
+    }
+    let session = session.map(|s| SessionId::new(s.to_string())).transpose().map_err(CommandError::failed)?;
+    let unit = live::unit(&context.store, id);
+    let prefix = context.config.load().map_or(0, |settings| settings.prefix.byte());
+    let options = AttachOptions { session, read_only, prefix };
+    let end = client::attach(&unit, &options).map_err(CommandError::failed)?;
+    note_visit(id, context);
+    match end {
+        AttachEnd::Lost(message) => Err(CommandError::failed(message).hint("`abide ls` shows what is left")),
+        end => Ok(context.printer.line(format!("[{}: {}]", id.display_name(), end.message()))?),
+    }
+}
+
+/// Remembers that somebody looked. An instance that has just ended has nothing to remember it in.
+fn note_visit(id: InstanceId, context: &Context) {
+    let _ = context.store.update(id, |instance| -> Result<(), abide_store::Error> {
+        for session in &mut instance.sessions {
+            session.attached = Some(clock::now());
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,82 @@
+//! `abide ls`
+
+use abide_engine::list::{self, Listing, Row};
+use abide_engine::reconcile;
+use abide_model::time::human;
+use abide_sys::clock;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::print::{Table, Tone};
+
+const EXAMPLES: &str = "\
+Examples:
+  abide ls             everything there is
+  abide ls --json      the same for a program; docs/json.md describes the shape";
+
+/// List instances and their sessions
+#[derive(Debug, Default, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let mut listing = list::listing(entries);
+    list::add_live(&mut listing, &context.store);
+    if args.json {
+        return Ok(context.printer.json(&listing)?);
+    }
+    if listing.instances.is_empty() && listing.damaged.is_empty() {
+        return Ok(context.printer.line("Nothing here yet. `abide load` starts an agent.")?);
+    }
+    Ok(context.printer.table(&table(&listing))?)
+}
+
+fn table(listing: &Listing) -> Table {
+    let now = clock::now();
+    let mut table = Table::new(&["ID", "NAME", "STATUS", "SINCE", "SESSIONS", "SCOPE"]);
+    for row in &listing.instances {
+        table.row([
+            (row.id.clone(), Tone::Strong),
+            (row.name.clone().unwrap_or_default(), Tone::Plain),
+            (status(row), tone(&row.state)),
+            (human(row.since.age(now)), Tone::Faint),
+            (sessions(row), Tone::Plain),
+            (row.workspace.clone().unwrap_or_else(|| row.dir.clone()), Tone::Plain),
+        ]);
+    }
+    for damaged in &listing.damaged {
+        table.row([
+            (damaged.name.clone(), Tone::Strong),
+            (String::new(), Tone::Plain),
+            ("damaged".to_owned(), Tone::Bad),
+            (String::new(), Tone::Plain),
+            (String::new(), Tone::Plain),
+            (damaged.reason.clone(), Tone::Plain),
+        ]);
+    }
+    table
+}
+
+fn status(row: &Row) -> String {
+    match &row.reason {
+        Some(reason) => format!("{} ({reason})", row.state),
+        None => row.state.clone(),
+    }
+}
+
+fn tone(state: &str) -> Tone {
+    match state {
+        "active" => Tone::Good,
+        "starting" | "restorable" => Tone::Notice,
+        _ => Tone::Faint,
+    }
+}
+
+fn sessions(row: &Row) -> String {
+    row.sessions.iter().map(|s| s.label.as_deref().unwrap_or(&s.name)).collect::<Vec<_>>().join(", ")
+}

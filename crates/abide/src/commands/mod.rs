@@ -1,0 +1,106 @@
+//! One file per verb: its arguments, and the few lines between the engine and the terminal.
+
+pub mod capsule;
+pub mod completions;
+pub mod config;
+pub mod console;
+pub mod doctor;
+pub mod eject;
+pub mod explain;
+pub mod hardline;
+pub mod load;
+pub mod ls;
+pub mod man;
+pub mod peek;
+pub mod prune;
+pub mod resume;
+pub mod send;
+pub mod stop;
+pub mod trash;
+pub mod upgrade;
+pub mod wait;
+pub mod workspace;
+
+use std::io::IsTerminal;
+
+use abide_capsule::session::SessionId;
+use abide_capsule::unit::Unit;
+use abide_engine::{live, target};
+use abide_store::{ResolveError, Store};
+
+use crate::cli::Verb;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+
+/// Runs `verb`, or what stands for none.
+pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
+    match verb {
+        None if std::io::stdout().is_terminal() => console::run(console::Args {}, context),
+        None => ls::run(ls::Args::default(), context),
+        Some(Verb::Load(args)) => load::run(args, context),
+        Some(Verb::Hardline(args)) => hardline::run(args, context),
+        Some(Verb::Resume(args)) => resume::run(args, context),
+        Some(Verb::Console(args)) => console::run(args, context),
+        Some(Verb::Ls(args)) => ls::run(args, context),
+        Some(Verb::Send(args)) => send::run(args, context),
+        Some(Verb::Peek(args)) => peek::run(args, context),
+        Some(Verb::Wait(args)) => wait::run(args, context),
+        Some(Verb::Stop(args)) => stop::run(args, context),
+        Some(Verb::Eject(args)) => eject::run(args, context),
+        Some(Verb::Prune(args)) => prune::run(args, context),
+        Some(Verb::Trash(args)) => trash::run(args, context),
+        Some(Verb::Workspace(args)) => workspace::run(args, context),
+        Some(Verb::Config(args)) => config::run(args, context),
+        Some(Verb::Doctor(args)) => doctor::run(args, context),
+        Some(Verb::Explain(args)) => explain::run(args, context),
+        Some(Verb::Upgrade(args)) => upgrade::run(args, context),
+        Some(Verb::Completions(args)) => completions::run(args, context),
+        Some(Verb::Man(args)) => man::run(args, context),
+    }
+}
+
+/// The answer of a verb whose part of abide does not exist yet. Nothing was changed.
+fn not_there_yet(verb: &str) -> CommandError {
+    CommandError::failed(format!("`abide {verb}` is not there yet in this version"))
+        .hint("CHANGELOG.md lists what is")
+}
+
+/// The instance that `word` means.
+fn find(word: &str, context: &Context) -> Outcome<abide_model::InstanceId> {
+    context.store.resolve(word).map_err(CommandError::failed)
+}
+
+/// The session that `word` means, and where its capsule is. An instance with one session needs no more than its name.
+fn session_target(word: &str, context: &Context) -> Outcome<(Unit, SessionId)> {
+    let found = target::find(&context.store, word).map_err(CommandError::failed)?;
+    let unit = live::unit(&context.store, found.instance.id);
+    if let Some(session) = found.session {
+        return Ok((unit, SessionId::new(session.to_string()).map_err(CommandError::failed)?));
+    }
+    let status = live::status(&unit).map_err(CommandError::failed)?;
+    match &status.sessions[..] {
+        [only] => Ok((unit, only.id.clone())),
+        [] => Err(CommandError::failed(format!("{} has no session", found.instance.id.display_name()))),
+        several => {
+            let all: Vec<String> = several.iter().map(|s| format!("{word}/{} ({})", s.id, s.name)).collect();
+            Err(CommandError::usage(format!("{word} has several sessions"))
+                .hint(format!("name one: {}", all.join(", "))))
+        }
+    }
+}
+
+/// Refuses a name that could not be used to find the instance again.
+fn check_name(name: Option<&str>, store: &Store) -> Outcome {
+    let Some(name) = name else { return Ok(()) };
+    let fits = (1..=63).contains(&name.len()) && !name.starts_with(['-', '.']);
+    if !fits || !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
+        return Err(CommandError::usage(format!("`{name}` can not be a name"))
+            .hint("1 to 63 letters, digits, `.`, `_` or `-`, not beginning with `-` or `.`"));
+    }
+    match store.resolve(name) {
+        Err(ResolveError::NotFound(_) | ResolveError::InTrash { .. }) => Ok(()),
+        Ok(id) => Err(CommandError::failed(format!("`{name}` means {} already", id.display_name()))
+            .hint("choose another name, or attach to it with `abide hardline`")),
+        Err(other) => Err(CommandError::failed(other)),
+    }
+}

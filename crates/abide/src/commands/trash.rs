@@ -1,0 +1,205 @@
+//! `abide trash`
+
+use abide_model::time::human;
+use abide_store::{ResolveError, TrashEntry};
+use abide_sys::clock;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::print::{Table, Tone};
+
+const EXAMPLES: &str = "\
+Examples:
+  abide trash list
+  abide trash show k7p9
+  abide trash restore k7p9        it comes back as restorable
+  abide trash empty --dry-run     what would go for good
+  abide trash empty --yes         without asking";
+
+/// Look at removed instances, bring them back, or let them go for good
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List what is in the trash
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what one entry is
+    Show {
+        /// ID, or the entry's whole name
+        target: String,
+    },
+    /// Bring an instance back
+    Restore {
+        /// ID, or the entry's whole name
+        target: String,
+    },
+    /// Remove entries for good
+    Empty {
+        /// Only these; default: everything
+        targets: Vec<String>,
+        /// Only say what would go
+        #[arg(long)]
+        dry_run: bool,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+/// The shape of `list --json`.
+#[derive(Serialize)]
+struct Listing {
+    version: u32,
+    trash: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    id: String,
+    removed: abide_model::Timestamp,
+    dir: Option<String>,
+    reason: Option<String>,
+    because: Option<String>,
+    bytes: u64,
+    damaged: Option<String>,
+}
+
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    match args.verb {
+        Verb::List { json } => list(json, context),
+        Verb::Show { target } => show(&target, context),
+        Verb::Restore { target } => restore(&target, context),
+        Verb::Empty { targets, dry_run, yes } => empty(&targets, dry_run, yes, context),
+    }
+}
+
+fn entries(context: &Context) -> Outcome<Vec<TrashEntry>> {
+    context.store.trashed().map_err(CommandError::failed)
+}
+
+fn row(entry: &TrashEntry, context: &Context) -> Row {
+    let instance = entry.content.as_ref();
+    Row {
+        name: entry.name.to_string(),
+        id: entry.name.id.to_string(),
+        removed: entry.name.when,
+        dir: instance.ok().map(|i| i.scope.dir.display().to_string()),
+        reason: instance.ok().and_then(|i| i.status.status.reason().map(str::to_owned)),
+        because: instance.ok().map(|i| i.status.because.clone()),
+        bytes: context.store.trash_size(&entry.name).unwrap_or(0),
+        damaged: instance.err().map(ToString::to_string),
+    }
+}
+
+fn list(json: bool, context: &Context) -> Outcome {
+    let rows: Vec<Row> = entries(context)?.iter().map(|entry| row(entry, context)).collect();
+    if json {
+        return Ok(context.printer.json(&Listing { version: 1, trash: rows })?);
+    }
+    if rows.is_empty() {
+        return Ok(context.printer.line("The trash is empty.")?);
+    }
+    Ok(context.printer.table(&table(&rows))?)
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&["ID", "REMOVED", "SIZE", "WHY", "SCOPE"]);
+    for row in rows {
+        let why = row.damaged.as_ref().or(row.because.as_ref());
+        let tone = if row.damaged.is_some() { Tone::Bad } else { Tone::Plain };
+        table.row([
+            (row.id.as_str(), Tone::Strong),
+            (&format!("{} ago", human(row.removed.age(clock::now()))), Tone::Faint),
+            (&size(row.bytes), Tone::Plain),
+            (why.map_or("", String::as_str), tone),
+            (row.dir.as_deref().unwrap_or(""), Tone::Plain),
+        ]);
+    }
+    table
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        1_048_576..1_073_741_824 => format!("{} MiB", bytes >> 20),
+        _ => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+    }
+}
+
+/// The one entry that `target` means.
+fn find(target: &str, context: &Context) -> Outcome<TrashEntry> {
+    let nothing = || {
+        CommandError::failed(format!("nothing in the trash is called `{target}`"))
+            .hint("see `abide trash list`")
+    };
+    let name = context.store.resolve_trashed(target).map_err(|error| match error {
+        ResolveError::NotFound(_) => nothing(),
+        other => CommandError::failed(other),
+    })?;
+    entries(context)?.into_iter().find(|entry| entry.name == name).ok_or_else(nothing)
+}
+
+fn show(target: &str, context: &Context) -> Outcome {
+    let entry = find(target, context)?;
+    let row = row(&entry, context);
+    context.printer.line(format!("{}, removed {}, {}", row.name, row.removed, size(row.bytes)))?;
+    match &entry.content {
+        Ok(instance) => {
+            for line in super::explain::explanation(instance) {
+                context.printer.line(line)?;
+            }
+            Ok(())
+        }
+        Err(damage) => Ok(context.printer.toned_line(Tone::Bad, format!("damaged: {damage}"))?),
+    }
+}
+
+fn restore(target: &str, context: &Context) -> Outcome {
+    let entry = find(target, context)?;
+    let id = context.store.restore(&entry.name, clock::now()).map_err(CommandError::failed)?;
+    tracing::info!(%id, "restored from the trash");
+    Ok(context
+        .printer
+        .line(format!("{} is back; `abide load` in its directory resumes it", id.display_name()))?)
+}
+
+fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Outcome {
+    let chosen = match targets {
+        [] => entries(context)?,
+        targets => targets.iter().map(|target| find(target, context)).collect::<Outcome<_>>()?,
+    };
+    if chosen.is_empty() {
+        return Ok(context.printer.line("The trash is empty.")?);
+    }
+    let rows: Vec<Row> = chosen.iter().map(|entry| row(entry, context)).collect();
+    if dry_run || !yes {
+        context.printer.table(&table(&rows))?;
+    }
+    if dry_run {
+        return Ok(());
+    }
+    let question = match rows.len() {
+        1 => "Remove this for good?".to_owned(),
+        n => format!("Remove these {n} for good?"),
+    };
+    if !yes && !context.confirm(&question, "--yes")? {
+        return Ok(context.printer.line("Nothing was removed.")?);
+    }
+    for entry in &chosen {
+        context.store.purge(&entry.name).map_err(CommandError::failed)?;
+        tracing::info!(name = %entry.name, "purged from the trash");
+    }
+    Ok(context.printer.line(format!("Removed {}.", rows.len()))?)
+}

@@ -1,0 +1,73 @@
+//! `abide upgrade`
+
+use abide_capsule::protocol::Upgrade;
+use abide_engine::{live, target};
+use abide_model::{InstanceId, Status};
+use abide_store::Entry;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+
+const EXAMPLES: &str = "\
+Examples:
+  abide upgrade --all      every running instance continues on this abide
+  abide upgrade k7p9       only this one
+
+No session ends or notices. An instance that can not be taken over runs on as it is.";
+
+/// Let running instances continue on this version of abide
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// ID or a name
+    #[arg(required_unless_present = "all")]
+    target: Option<String>,
+    /// Every running instance
+    #[arg(long, conflicts_with = "target")]
+    all: bool,
+}
+
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    let ids = match args.target {
+        Some(word) => vec![target::find(&context.store, &word).map_err(CommandError::failed)?.instance.id],
+        None => active(context)?,
+    };
+    let mut refused = 0;
+    for id in ids {
+        match upgrade(id, context) {
+            Ok(()) => context.printer.line(format!(
+                "{} continues on {}",
+                id.display_name(),
+                env!("CARGO_PKG_VERSION")
+            ))?,
+            Err(why) => {
+                refused += 1;
+                context.printer.line(format!("{} runs on as it is: {why}", id.display_name()))?;
+            }
+        }
+    }
+    match refused {
+        0 => Ok(()),
+        n => {
+            Err(CommandError::failed(format!("{n} could not be upgraded"))
+                .hint("nothing in them was disturbed"))
+        }
+    }
+}
+
+fn active(context: &Context) -> Outcome<Vec<InstanceId>> {
+    let entries = context.store.list().map_err(CommandError::failed)?;
+    let running = entries.into_iter().filter_map(|entry| match entry {
+        Entry::Sound(instance) if instance.status.status == Status::Active => Some(instance.id),
+        _ => None,
+    });
+    Ok(running.collect())
+}
+
+fn upgrade(id: InstanceId, context: &Context) -> Result<(), String> {
+    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut capsule = live::connect(&live::unit(&context.store, id)).map_err(|e| e.to_string())?;
+    capsule.call(&Upgrade { exe: exe.into() }, live::PATIENCE).map_err(|e| e.to_string())?;
+    tracing::info!(%id, "upgraded");
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! `abide workspace`
+
+use abide_config::{ConfigError, Edit, Name, NewMount, Workspace};
+use abide_model::{Isolation, Place, Policy};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::print::{Table, Tone};
+
+const EXAMPLES: &str = "\
+Examples:
+  abide workspace create shop                              this directory, as `shop`
+  abide workspace create shop ~/shop --agent codex --policy keep
+  abide workspace edit shop --mount ~/lib --isolation worktree
+  abide workspace edit shop --set env.MODE=fast --unset agent
+  abide workspace show shop
+  abide workspace remove shop                              its file; nothing of the directory";
+
+/// Name directories, and say what holds for them
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List workspaces
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a workspace's file
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Make a workspace
+    Create {
+        /// Its name
+        name: Name,
+        /// Its directory; default: this one
+        dir: Option<String>,
+        #[command(flatten)]
+        changes: Changes,
+    },
+    /// Change a workspace; comments and order in the file stay
+    Edit {
+        /// Its name
+        name: Name,
+        #[command(flatten)]
+        changes: Changes,
+    },
+    /// Remove a workspace's file; the directory and its instances stay
+    Remove {
+        /// Its name
+        name: Name,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Changes {
+    /// What happens when an instance's last session ends: ask, keep or clean
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<Policy>,
+    /// The agent to start
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// The role to use
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// Where instances live: host or docker
+    #[arg(long, value_name = "PLACE")]
+    place: Option<Place>,
+    /// Give instances this directory, at the same path
+    #[arg(long, value_name = "DIR")]
+    mount: Vec<String>,
+    /// How the directories of --mount are given: shared, worktree or clone
+    #[arg(long, value_name = "MODE", requires = "mount", default_value_t)]
+    isolation: Isolation,
+    /// Take the mount with this target out
+    #[arg(long, value_name = "TARGET")]
+    unmount: Vec<String>,
+    /// Set any setting of the file
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Take a setting out of the file
+    #[arg(long, value_name = "KEY")]
+    unset: Vec<String>,
+}
+
+impl Changes {
+    fn edits(self) -> Outcome<Vec<Edit>> {
+        let named = [
+            ("policy", self.policy.map(|p| p.to_string())),
+            ("agent", self.agent),
+            ("role", self.role),
+            ("place", self.place.map(|p| p.to_string())),
+        ];
+        let mut edits: Vec<Edit> = Vec::new();
+        edits.extend(self.unset.into_iter().map(|key| Edit::Unset { key }));
+        edits.extend(
+            named.into_iter().filter_map(|(key, value)| Some(Edit::Set { key: key.into(), value: value? })),
+        );
+        for pair in self.set {
+            let Some((key, value)) = pair.split_once('=') else {
+                return Err(CommandError::usage(format!("--set {pair}: KEY=VALUE is meant")));
+            };
+            edits.push(Edit::Set { key: key.to_owned(), value: value.to_owned() });
+        }
+        edits.extend(self.unmount.into_iter().map(|target| Edit::RemoveMount { target }));
+        for source in self.mount {
+            let source = absolute(source)?;
+            edits.push(Edit::AddMount(NewMount { source, isolation: self.isolation, ..NewMount::default() }));
+        }
+        Ok(edits)
+    }
+}
+
+/// `path` as a file may hold it: a relative one means nothing once it is written down.
+fn absolute(path: String) -> Outcome<String> {
+    if path.starts_with('/') || path.starts_with("~/") {
+        return Ok(path);
+    }
+    let full = std::path::absolute(&path)?;
+    full.into_os_string().into_string().map_err(|_| CommandError::usage(format!("`{path}` is not text")))
+}
+
+/// The shape of `list --json`.
+#[derive(Serialize)]
+struct Listing {
+    version: u32,
+    workspaces: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    dir: Option<String>,
+    role: Option<String>,
+    agent: Option<String>,
+    place: Option<Place>,
+    policy: Option<Policy>,
+    mounts: Option<usize>,
+    error: Option<String>,
+}
+
+impl Row {
+    fn new(name: String, workspace: Result<Workspace, ConfigError>) -> Self {
+        let (found, error) = match workspace {
+            Ok(found) => (Some(found), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let found = found.as_ref();
+        Self {
+            name,
+            dir: found.map(|w| w.dir.display().to_string()),
+            role: found.and_then(|w| w.role.as_ref().map(ToString::to_string)),
+            agent: found.and_then(|w| w.agent.as_ref().map(ToString::to_string)),
+            place: found.and_then(|w| w.place),
+            policy: found.and_then(|w| w.policy),
+            mounts: found.map(|w| w.mounts.len()),
+            error,
+        }
+    }
+}
+
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    match args.verb {
+        Verb::List { json } => list(json, context),
+        Verb::Show { name } => {
+            context.config.workspace(&name).map_err(CommandError::failed)?;
+            let text = std::fs::read_to_string(context.config.workspace_file(&name))?;
+            Ok(context.printer.text(&text)?)
+        }
+        Verb::Create { name, dir, changes } => {
+            let dir = absolute(dir.unwrap_or_else(|| ".".to_owned()))?;
+            let made = context
+                .config
+                .create_workspace(&name, &dir, &changes.edits()?)
+                .map_err(CommandError::failed)?;
+            tracing::info!(%name, "workspace made");
+            Ok(context.printer.line(format!("{name} is {}", made.dir.display()))?)
+        }
+        Verb::Edit { name, changes } => {
+            let edits = changes.edits()?;
+            if edits.is_empty() {
+                return Err(
+                    CommandError::usage("nothing to change").hint("see `abide workspace edit --help`")
+                );
+            }
+            context.config.edit_workspace(&name, &edits).map_err(CommandError::failed)?;
+            tracing::info!(%name, "workspace changed");
+            Ok(())
+        }
+        Verb::Remove { name, yes } => {
+            // A question about something that is not there would be answered in vain.
+            let file = context.config.workspace_file(&name);
+            if file.exists() && !yes && !context.confirm(&format!("Remove the workspace {name}?"), "--yes")? {
+                return Ok(context.printer.line("Nothing was removed.")?);
+            }
+            context.config.remove_workspace(&name).map_err(CommandError::failed)?;
+            tracing::info!(%name, "workspace removed");
+            Ok(())
+        }
+    }
+}
+
+fn list(json: bool, context: &Context) -> Outcome {
+    let all = context.config.workspaces().map_err(CommandError::failed)?;
+    let rows: Vec<Row> = all.into_iter().map(|(name, workspace)| Row::new(name, workspace)).collect();
+    if json {
+        return Ok(context.printer.json(&Listing { version: 1, workspaces: rows })?);
+    }
+    if rows.is_empty() {
+        return Ok(context
+            .printer
+            .line("No workspaces. `abide workspace create NAME` makes one of this directory.")?);
+    }
+    let mut table = Table::new(&["NAME", "AGENT", "POLICY", "DIRECTORY"]);
+    for row in &rows {
+        let policy = row.policy.map(|p| p.to_string()).unwrap_or_default();
+        let (last, tone) = match (&row.error, &row.dir) {
+            (Some(error), _) => (error.as_str(), Tone::Bad),
+            (None, dir) => (dir.as_deref().unwrap_or(""), Tone::Plain),
+        };
+        table.row([
+            (row.name.as_str(), Tone::Strong),
+            (row.agent.as_deref().unwrap_or(""), Tone::Plain),
+            (policy.as_str(), Tone::Plain),
+            (last, tone),
+        ]);
+    }
+    Ok(context.printer.table(&table)?)
+}

@@ -1,0 +1,74 @@
+//! What every verb needs: where things are, how to print, and whether anybody can be asked.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+use abide_config::ConfigDir;
+use abide_engine::log;
+use abide_model::vars;
+use abide_store::Store;
+
+use crate::cli::Cli;
+use crate::error::{CommandError, Outcome};
+use crate::print::Printer;
+
+/// The surroundings of one run of abide.
+pub struct Context {
+    pub store: Store,
+    pub config: ConfigDir,
+    pub printer: Printer,
+}
+
+impl Context {
+    /// Finds out where things are and begins to log.
+    pub fn new(cli: &Cli) -> Outcome<Self> {
+        Self::for_verb(cli.verb.as_ref().map_or("abide", |verb| verb.name()))
+    }
+
+    /// The same, for a verb that is not on the command line.
+    pub fn for_verb(verb: &str) -> Outcome<Self> {
+        let home = dir(vars::ABIDE_HOME, ".abide")?;
+        let config = dir(vars::XDG_CONFIG_HOME, ".config")?.join("abide");
+        let store = Store::at(home);
+        let filter = std::env::var(vars::ABIDE_LOG).map(|text| log::Filter::parse(&text)).unwrap_or_default();
+        log::install(&store.layout().log_file(), filter, verb);
+        let user_home = std::env::var_os(vars::HOME).unwrap_or_else(|| "/".into());
+        Ok(Self { store, config: ConfigDir::new(config, user_home), printer: Printer::new() })
+    }
+
+    /// The store with its directories made, for verbs that write.
+    pub fn open_store(&self) -> Outcome<Store> {
+        Store::open(self.store.layout().home().to_owned()).map_err(CommandError::failed)
+    }
+
+    /// Whether a question can be asked and answered here.
+    pub fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Asks a question whose safe answer is no. `flag` is what answers it where nobody can be asked.
+    pub fn confirm(&self, question: &str, flag: &str) -> Outcome<bool> {
+        if !self.can_ask() {
+            return Err(CommandError::needs_answer(format!("{question} There is no terminal to ask on."))
+                .hint(format!("{flag} answers yes")));
+        }
+        write!(io::stderr(), "{question} [y/N] ")?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+}
+
+/// The directory named by the variable `name`, or `fallback` in the home directory.
+fn dir(name: &str, fallback: &str) -> Outcome<PathBuf> {
+    let set =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
+    match (set(name), set(vars::HOME)) {
+        (Some(path), _) if path.is_absolute() => Ok(path),
+        (Some(path), _) => {
+            Err(CommandError::usage(format!("{name} is not an absolute path: {}", path.display())))
+        }
+        (None, Some(home)) => Ok(home.join(fallback)),
+        (None, None) => Err(CommandError::failed("HOME is not set").hint(format!("set HOME or {name}"))),
+    }
+}

@@ -1,0 +1,83 @@
+//! What went wrong, as the operator is told it: one line, then what to do next.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use abide_model::text::sanitised_lines;
+
+/// The kind of failure, which decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Failed,
+    Usage,
+    /// An answer was needed and nobody could be asked.
+    NeedsAnswer,
+    /// Whoever was reading our output has gone; that is their right.
+    NobodyReads,
+}
+
+/// A failure on its way to the operator.
+#[derive(Debug)]
+pub struct CommandError {
+    kind: Kind,
+    message: String,
+    hints: Vec<String>,
+}
+
+/// The result of a verb.
+pub type Outcome<T = ()> = Result<T, CommandError>;
+
+impl CommandError {
+    fn new(kind: Kind, message: impl Display) -> Self {
+        Self { kind, message: message.to_string(), hints: Vec::new() }
+    }
+
+    /// Something failed.
+    pub fn failed(message: impl Display) -> Self {
+        Self::new(Kind::Failed, message)
+    }
+
+    /// The command line can not be meant.
+    pub fn usage(message: impl Display) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// A question has to be answered first, and there is no terminal to ask it on.
+    pub fn needs_answer(message: impl Display) -> Self {
+        Self::new(Kind::NeedsAnswer, message)
+    }
+
+    /// Adds what to do next.
+    pub fn hint(mut self, hint: impl Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    /// Tells the operator, and says with which code to exit.
+    pub fn report(self) -> ExitCode {
+        let code = match self.kind {
+            Kind::Failed => 1,
+            Kind::Usage => 2,
+            Kind::NeedsAnswer => 3,
+            Kind::NobodyReads => return ExitCode::SUCCESS,
+        };
+        tracing::error!(code, "{}", self.message);
+        let mut text = format!("abide: {}\n", self.message);
+        for hint in &self.hints {
+            text.push_str(&format!("hint: {hint}\n"));
+        }
+        // Nobody is left to tell if even this can not be written.
+        let _ = io::stderr().write_all(sanitised_lines(&text).as_bytes());
+        ExitCode::from(code)
+    }
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Kind::NobodyReads, error),
+            _ => Self::failed(error),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `docs/json.md` is a promise: what it shows is what comes out.
+
+use std::collections::BTreeSet;
+
+use abide_model::session::Origin;
+use abide_model::{Conversation, Extra, Session};
+use abide_sys::clock;
+use serde_json::Value;
+
+use crate::common::{add_instance, add_trash, sandbox};
+
+/// The example under the heading `## abide <verb>`.
+fn documented(verb: &str) -> Value {
+    let text = include_str!("../../docs/json.md");
+    let section =
+        text.split(&format!("\n## abide {verb}\n")).nth(1).unwrap_or_else(|| panic!("no section on {verb}"));
+    let example = section.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    serde_json::from_str(example).unwrap()
+}
+
+/// Every path to a value, with the elements of a list taken together.
+fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| paths(value, &format!("{at}.{key}"), found)),
+        Value::Array(items) => items.iter().for_each(|item| paths(item, &format!("{at}[]"), found)),
+        _ => {
+            found.insert(at.to_owned());
+        }
+    }
+}
+
+fn assert_same_shape(verb: &str, actual: &Value, optional: &[&str]) {
+    let (mut expected, mut got) = (BTreeSet::new(), BTreeSet::new());
+    paths(&documented(verb), "", &mut expected);
+    paths(actual, "", &mut got);
+    expected.retain(|path| !optional.contains(&path.as_str()) || got.contains(path));
+    assert_eq!(got, expected, "`abide {verb} --json` is not what docs/json.md says");
+}
+
+#[test]
+fn every_list_has_the_shape_that_is_documented() {
+    let sandbox = sandbox();
+    add_instance(&sandbox, |instance| {
+        let id = instance.new_session_id();
+        instance.sessions.push(Session {
+            id,
+            name: "claude".into(),
+            agent: Some("claude".into()),
+            argv: vec!["claude".into()],
+            cwd: "/".into(),
+            generation: 1,
+            label: None,
+            conversation: Some(Conversation {
+                id: "c".into(),
+                origin: Origin::Minted,
+                bound: clock::now(),
+                transcript: None,
+                extra: Extra::new(),
+            }),
+            parked: Vec::new(),
+            created: clock::now(),
+            attached: None,
+            exit: None,
+            extra: Extra::new(),
+        });
+    });
+    let torn = add_instance(&sandbox, |_| {});
+    std::fs::write(sandbox.home().join("instances").join(torn.as_str()).join("instance.json"), "").unwrap();
+    assert_same_shape("ls", &sandbox.abide(["ls", "--json"]).json(), &[]);
+
+    add_trash(&sandbox);
+    assert_same_shape("trash list", &sandbox.abide(["trash", "list", "--json"]).json(), &[]);
+
+    sandbox.abide(["workspace", "create", "shop", "--agent", "claude"]).ok();
+    assert_same_shape("workspace list", &sandbox.abide(["workspace", "list", "--json"]).json(), &[]);
+
+    assert_same_shape("config list", &sandbox.abide(["config", "list", "--json"]).json(), &[]);
+
+    let report = sandbox.abide(["doctor", "--json"]);
+    let report = serde_json::from_str(&report.stdout).unwrap();
+    assert_same_shape("doctor", &report, &[".findings[].advice"]);
+}

@@ -1,0 +1,53 @@
+use abide_testkit::Terminal;
+
+use crate::common::{add_instance, add_trash, sandbox};
+
+#[test]
+fn a_removed_instance_is_listed_and_comes_back_whole() {
+    let sandbox = sandbox();
+    let id = add_trash(&sandbox);
+    assert!(sandbox.abide(["trash", "list"]).ok().contains(id.as_str()));
+    assert!(sandbox.abide(["trash", "show", id.as_str()]).ok().contains("nothing is at risk"));
+    assert_eq!(sandbox.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().len(), 0);
+    sandbox.abide(["trash", "restore", &id.as_str()[..5]]).ok();
+    let back = &sandbox.abide(["ls", "--json"]).json()["instances"][0];
+    assert_eq!((back["id"].as_str(), back["state"].as_str()), (Some(id.as_str()), Some("restorable")));
+    assert!(sandbox.abide(["trash", "list"]).ok().contains("empty"));
+}
+
+#[test]
+fn emptying_shows_what_goes_and_asks_first() {
+    let sandbox = sandbox();
+    let id = add_trash(&sandbox);
+    assert!(sandbox.abide(["trash", "empty", "--dry-run"]).ok().contains(id.as_str()));
+    let complaint = sandbox.abide(["trash", "empty"]).fails(3);
+    assert!(complaint.contains("--yes"), "{complaint}");
+    assert!(sandbox.abide(["trash", "list"]).ok().contains(id.as_str()));
+    sandbox.abide(["trash", "empty", "--yes"]).ok();
+    assert_eq!(std::fs::read_dir(sandbox.home().join("trash")).unwrap().count(), 0);
+}
+
+#[test]
+fn on_a_terminal_no_is_the_answer_of_whoever_just_presses_enter() {
+    let sandbox = sandbox();
+    let id = add_trash(&sandbox);
+    let abide = sandbox.program().to_str().unwrap();
+    let terminal = Terminal::open(&sandbox, (100, 20), &[abide, "trash", "empty"]);
+    terminal.wait_for("[y/N]");
+    terminal.keys(&["Enter"]);
+    terminal.wait_for("Nothing was removed.");
+    assert_eq!(terminal.wait_for_end(), 0);
+    assert!(sandbox.abide(["trash", "list"]).ok().contains(id.as_str()));
+    let terminal = Terminal::open(&sandbox, (100, 20), &[abide, "trash", "empty"]);
+    terminal.wait_for("[y/N]");
+    terminal.keys(&["y", "Enter"]);
+    terminal.wait_for("Removed 1.");
+}
+
+#[test]
+fn what_is_not_in_the_trash_can_not_be_restored_from_it() {
+    let sandbox = sandbox();
+    let id = add_instance(&sandbox, |_| {});
+    let complaint = sandbox.abide(["trash", "restore", id.as_str()]).fails(1);
+    assert!(complaint.contains("trash list"), "{complaint}");
+}

@@ -1,0 +1,86 @@
+//! What holds for every verb: help, exit codes, completions, the manual.
+
+use crate::common::sandbox;
+
+const VERBS: &[&str] = &[
+    "load",
+    "hardline",
+    "console",
+    "ls",
+    "stop",
+    "eject",
+    "prune",
+    "trash",
+    "workspace",
+    "config",
+    "doctor",
+    "explain",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_verb_has_help_with_examples() {
+    let sandbox = sandbox();
+    let overview = sandbox.abide(["--help"]).ok();
+    for verb in VERBS {
+        assert!(overview.contains(&format!("  {verb} ")), "`{verb}` is missing from:\n{overview}");
+        let help = sandbox.abide([verb, "--help"]).ok();
+        assert!(help.contains("Examples:"), "{help}");
+    }
+}
+
+#[test]
+fn the_exit_codes_are_documented_and_meant() {
+    let sandbox = sandbox();
+    let help = sandbox.abide(["--help"]).ok();
+    assert!(help.contains("Exit codes:") && help.contains("3  an answer was needed"));
+    sandbox.abide(["--version"]).ok();
+    sandbox.abide(["no-such-verb"]).fails(2);
+    sandbox.abide(["ls", "--no-such-flag"]).fails(2);
+    sandbox.abide(["explain", "zzzzzzzz"]).fails(1);
+}
+
+#[test]
+fn a_mistyped_verb_gets_the_one_that_was_meant() {
+    let complaint = sandbox().abide(["worksapce"]).fails(2);
+    assert!(complaint.contains("workspace"), "{complaint}");
+}
+
+#[test]
+fn completions_are_accepted_by_their_shell() {
+    let sandbox = sandbox();
+    let script = sandbox.abide(["completions", "bash"]).ok();
+    let path = sandbox.write("complete.bash", script);
+    let checked = sandbox.command("bash").arg("-n").arg(&path).output().unwrap();
+    assert!(checked.status.success());
+    for shell in ["zsh", "fish"] {
+        assert!(sandbox.abide(["completions", shell]).ok().contains("hardline"));
+    }
+    sandbox.abide(["completions", "csh"]).fails(2);
+}
+
+#[test]
+fn the_manual_names_every_verb_and_one_page_is_made_for_each() {
+    let sandbox = sandbox();
+    let page = sandbox.abide(["man"]).ok();
+    let dir = sandbox.path("man");
+    std::fs::create_dir(&dir).unwrap();
+    sandbox.abide(["man", "--dir", dir.to_str().unwrap()]).ok();
+    for verb in VERBS {
+        assert!(page.contains(&format!("abide\\-{verb}(1)")), "{verb}");
+        assert!(dir.join(format!("abide-{verb}.1")).exists(), "{verb}");
+    }
+}
+
+#[test]
+fn without_a_home_the_error_says_what_to_set() {
+    let mut sandbox = sandbox();
+    for name in ["HOME", "ABIDE_HOME", "XDG_CONFIG_HOME"] {
+        sandbox.unset(name);
+    }
+    let complaint = sandbox.abide(["ls"]).fails(1);
+    assert!(complaint.contains("HOME is not set") && complaint.contains("hint:"), "{complaint}");
+    sandbox.set("ABIDE_HOME", "relative/dir");
+    sandbox.abide(["ls"]).fails(2);
+}

@@ -1,0 +1,156 @@
+//! A machine with a stub agent on it, and what the tests ask about its instances.
+
+use std::path::Path;
+
+use abide_testkit::{Sandbox, eventually};
+use serde_json::Value;
+
+/// A sandbox whose capsules end with it, however the test ends.
+pub struct Host {
+    pub sandbox: Sandbox,
+}
+
+impl std::ops::Deref for Host {
+    type Target = Sandbox;
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+impl std::ops::DerefMut for Host {
+    fn deref_mut(&mut self) -> &mut Sandbox {
+        &mut self.sandbox
+    }
+}
+
+/// A machine with `stub` on its PATH: an agent that says hello, echoes lines, and ends on `exit N`.
+pub fn host() -> Host {
+    let mut sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
+    let script = r#"
+echo "stub pid $$ args [$*] in $(pwd)"
+while IFS= read -r line; do
+    case $line in
+    exit*) exit "${line#exit }" ;;
+    flood) i=0; while :; do i=$((i + 1)); echo "flood $i"; done ;;
+    *) echo "heard: $line" ;;
+    esac
+done"#;
+    sandbox.add_program("stub", script);
+    Host { sandbox }
+}
+
+impl Host {
+    /// Starts the stub detached and gives its instance's id.
+    #[track_caller]
+    pub fn load(&self, args: &[&str]) -> String {
+        let said = self.abide([&["load", "stub", "--detach"], args].concat()).ok();
+        said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned()
+    }
+
+    /// The row of an instance in `abide ls --json`, if it has one.
+    pub fn row(&self, id: &str) -> Option<Value> {
+        let listing = self.abide(["ls", "--json"]).json();
+        listing["instances"].as_array().unwrap().iter().find(|row| row["id"] == id).cloned()
+    }
+
+    /// `state` or `state (reason)` of an instance; `gone` if it is not listed.
+    pub fn state(&self, id: &str) -> String {
+        match self.row(id) {
+            None => "gone".to_owned(),
+            Some(row) => match row["reason"].as_str() {
+                Some(reason) => format!("{} ({reason})", row["state"].as_str().unwrap()),
+                None => row["state"].as_str().unwrap().to_owned(),
+            },
+        }
+    }
+
+    #[track_caller]
+    pub fn wait_for_state(&self, id: &str, state: &str) {
+        eventually(&format!("{id} to be {state}"), || (self.state(id) == state).then_some(()));
+    }
+
+    /// The screen of an instance's only session.
+    pub fn peek(&self, id: &str) -> String {
+        self.abide(["peek", id]).stdout
+    }
+
+    #[track_caller]
+    pub fn wait_for_screen(&self, id: &str, text: &str) -> String {
+        eventually(&format!("`{text}` on the screen of {id}"), || {
+            Some(self.peek(id)).filter(|s| s.contains(text))
+        })
+    }
+
+    /// What the capsule of an instance says about itself.
+    pub fn status(&self, id: &str) -> Value {
+        self.abide(["capsule", "call", id, r#"{"verb": "status"}"#]).json()
+    }
+
+    /// The processes of an instance: keeper, mux, and the process of its first session.
+    pub fn pids(&self, id: &str) -> Pids {
+        let status = self.status(id);
+        let pid = |value: &Value| u32::try_from(value.as_u64().unwrap()).unwrap();
+        Pids {
+            keeper: pid(&status["keeper_pid"]),
+            mux: pid(&status["mux_pid"]),
+            session: pid(&status["sessions"][0]["pid"]),
+        }
+    }
+
+    /// Everything that runs with this sandbox in its environment or command line, tmux servers of the test left out.
+    pub fn processes(&self) -> Vec<String> {
+        let root = self.path("").to_str().unwrap().to_owned();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let dir = entry.path();
+            let Ok(command) = std::fs::read(dir.join("cmdline")) else { continue };
+            let environment = std::fs::read(dir.join("environ")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            let ours = command.contains(&root) || String::from_utf8_lossy(&environment).contains(&root);
+            if ours && !command.is_empty() && !command.starts_with("tmux ") {
+                found.push(format!("{} {command}", entry.file_name().to_string_lossy()));
+            }
+        }
+        found
+    }
+}
+
+/// The processes of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pids {
+    pub keeper: u32,
+    pub mux: u32,
+    pub session: u32,
+}
+
+pub fn alive(pid: u32) -> bool {
+    // A zombie has ended; nobody has asked it how yet.
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().starts_with(" Z"))
+}
+
+pub fn kill(signal: &str, pid: u32) {
+    let done = std::process::Command::new("kill").args([signal, &pid.to_string()]).status().unwrap();
+    assert!(done.success());
+}
+
+#[track_caller]
+pub fn wait_for_death(pid: u32) {
+    eventually(&format!("process {pid} to end"), || (!alive(pid)).then_some(()));
+}
+
+pub fn exists(path: impl AsRef<Path>) -> bool {
+    path.as_ref().symlink_metadata().is_ok()
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        for process in self.processes() {
+            let pid = process.split(' ').next().unwrap_or_default().to_owned();
+            let _ = std::process::Command::new("kill")
+                .args(["-KILL", &pid])
+                .stderr(std::process::Stdio::null())
+                .status();
+        }
+    }
+}

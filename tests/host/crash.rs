@@ -1,0 +1,23 @@
+//! abide itself killed at every labelled point of ending an instance.
+
+use abide_testkit::eventually;
+
+use crate::common::{alive, exists, host};
+
+#[test]
+fn a_removal_that_was_cut_short_is_finished_by_the_next_command() {
+    for point in abide_engine::finish::CRASH_POINTS {
+        let host = host();
+        let id = host.load(&[]);
+        let pids = host.pids(&id);
+        let mut command = host.command(host.program());
+        let status = command.args(["eject", &id, "--clean"]).env("ABIDE_CRASH_AT", point).status().unwrap();
+        assert_eq!(status.code(), None, "`{point}` was not reached");
+        // Whatever state it was left in, looking at the list is enough to bring it to its end.
+        host.wait_for_state(&id, "gone");
+        assert!(!alive(pids.keeper) && !alive(pids.session), "{point}");
+        assert!(!exists(host.home().join("instances").join(&id)), "{point}");
+        assert!(host.abide(["trash", "list"]).ok().contains(&id), "{point}");
+        eventually("the processes to end", || host.processes().is_empty().then_some(()));
+    }
+}

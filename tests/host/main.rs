@@ -1,0 +1,10 @@
+//! Instances on the host, end to end: the real command, a real terminal, real processes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod attach;
+mod common;
+mod crash;
+mod environment;
+mod lifecycle;
+mod script;
+mod survive;

@@ -1,0 +1,80 @@
+//! Driving sessions from scripts: send, peek, wait.
+
+use std::process::Stdio;
+
+use crate::common::host;
+
+#[test]
+fn send_wait_and_peek_drive_a_session() {
+    let host = host();
+    let id = host.load(&[]);
+    host.abide(["wait", &id, "--text", "stub pid", "--timeout", "30"]).ok();
+    host.abide(["send", &id, "run the tests"]).ok();
+    let line = host.abide(["wait", &id, "--text", "heard: run", "--timeout", "30"]).ok();
+    assert_eq!(line, "heard: run the tests\n");
+    assert!(host.abide(["peek", &id]).ok().contains("heard: run the tests"));
+    host.abide(["wait", &id, "--idle", "--quiet", "0.2", "--timeout", "30"]).ok();
+    host.abide(["send", &id, "--no-enter", "half "]).ok();
+    let waiting =
+        host.command(host.program()).args(["wait", &id, "--exit"]).stdout(Stdio::piped()).spawn().unwrap();
+    host.abide(["send", &id, "--key", "C-u", "--key", "e", "--key", "x"]).ok();
+    host.abide(["send", &id, "it 4"]).ok();
+    let said = waiting.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "exit code 4\n");
+}
+
+#[test]
+fn a_wait_that_is_in_vain_says_so() {
+    let host = host();
+    let id = host.load(&[]);
+    let complaint = host.abide(["wait", &id, "--text", "never", "--timeout", "0.2"]).fails(1);
+    assert!(complaint.contains("time was up"), "{complaint}");
+    host.abide(["wait", &id]).fails(2);
+}
+
+#[test]
+fn a_snapshot_tells_every_cell() {
+    let host = host();
+    let id = host
+        .abide(["load", "sh", "--detach", "--", "-c", "printf '\\033[1;31mred\\033[0m 日本\\n'; read x"])
+        .ok();
+    let id = id.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
+    host.wait_for_screen(&id, "日本");
+    let cells = host.abide(["peek", &id, "--json"]).json();
+    let row = &cells["cells"][0];
+    assert_eq!((row[0]["text"].as_str(), row[0]["fg"].as_str()), (Some("r"), Some("1")));
+    assert_eq!(row[0]["attrs"][0], "bold");
+    assert_eq!((row[4]["text"].as_str(), row[4]["width"].as_u64()), (Some("日"), Some(2)));
+    let coloured = host.abide(["peek", &id, "--colour"]).ok();
+    assert!(coloured.contains("\u{1b}[") && coloured.contains("red"), "{coloured:?}");
+}
+
+#[test]
+fn control_bytes_of_a_program_do_not_reach_the_terminal_through_our_lists() {
+    let host = host();
+    let id = host
+        .abide(["load", "sh", "--detach", "--", "-c", "printf '\\033]2;evil\\033[31m\\007title\\n'; read x"])
+        .ok();
+    let id = id.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
+    host.wait_for_screen(&id, "title");
+    for args in [&["ls"][..], &["peek", &id], &["explain", &id]] {
+        let printed = host.abide(args).ok();
+        assert!(!printed.contains('\u{1b}'), "{printed:?}");
+    }
+}
+
+#[test]
+fn an_unknown_verb_or_a_malformed_request_gets_an_error_and_not_a_hang() {
+    let host = host();
+    let id = host.load(&[]);
+    for request in [
+        r#"{"verb": "levitate"}"#,
+        r#"{"verb": "kill"}"#,
+        r#"{}"#,
+        r#"{"verb": "snapshot", "session": "s77"}"#,
+    ] {
+        let complaint = host.abide(["capsule", "call", &id, request]).fails(1);
+        assert!(complaint.contains("abide: "), "{complaint}");
+    }
+    assert_eq!(host.state(&id), "active");
+}
