@@ -161,6 +161,15 @@ impl Instance {
         SessionId(self.last_session)
     }
 
+    /// The sessions that a resume starts: those that were running when it stopped. Where all had ended by themselves it is
+    /// the last one, because an instance that was kept was kept for something.
+    pub fn sessions_to_resume(&self) -> Vec<&Session> {
+        let running: Vec<_> = self.sessions.iter().filter(|session| session.comes_back()).collect();
+        let ended_last =
+            || self.sessions.iter().max_by_key(|session| session.exit.as_ref().map(|exit| exit.at));
+        if running.is_empty() { ended_last().into_iter().collect() } else { running }
+    }
+
     /// The session called `word`: by its id, or by its name if only one has it.
     pub fn session(&self, word: &str) -> Option<&Session> {
         if let Ok(id) = word.parse::<SessionId>()
@@ -213,7 +222,7 @@ mod tests {
             },
             "sessions": [{
                 "id": "s9", "name": "claude", "agent": "claude", "argv": ["claude"], "cwd": "/work/shop", "generation": 2,
-                "label": "review", "created": at, "attached": at, "exit": {"code": 0, "at": at},
+                "label": "review", "created": at, "attached": at, "exit": {"code": 0, "stopped": false, "at": at},
                 "conversation": {"id": "u-2", "origin": "minted", "bound": at, "transcript": "/t"},
                 "parked": [{"id": "u-1", "origin": "hook", "bound": at}],
             }],
@@ -297,6 +306,29 @@ mod tests {
         twin.id = instance.new_session_id();
         instance.sessions.push(twin);
         assert!(instance.session("claude").is_none(), "a name that two have names neither");
+    }
+
+    #[test]
+    fn what_ran_comes_back_and_what_had_ended_does_not() {
+        let mut instance: Instance = serde_json::from_value(from_the_future()).unwrap();
+        let ended = instance.sessions[0].clone();
+        let mut with = |id: u32, stopped: Option<bool>, at: i64| {
+            let mut session = Session { id: SessionId(id), ..ended.clone() };
+            session.exit = session.exit.map(|exit| crate::session::Exit { at: Timestamp(at), ..exit });
+            match stopped {
+                Some(stopped) => session.exit.as_mut().unwrap().stopped = stopped,
+                None => session.exit = None,
+            }
+            session
+        };
+        let ids =
+            |instance: &Instance| instance.sessions_to_resume().iter().map(|s| s.id.0).collect::<Vec<_>>();
+        instance.sessions = vec![with(1, Some(false), 1), with(2, Some(true), 5), with(3, None, 0)];
+        assert_eq!(ids(&instance), [2, 3]);
+        instance.sessions = vec![with(1, Some(false), 9), with(2, Some(false), 5)];
+        assert_eq!(ids(&instance), [1], "all had ended: the last to end");
+        instance.sessions.clear();
+        assert_eq!(ids(&instance), []);
     }
 
     proptest! {

@@ -15,6 +15,7 @@ pub mod session;
 pub mod status;
 pub mod text;
 pub mod time;
+pub mod unit;
 pub mod vars;
 
 pub use choice::{

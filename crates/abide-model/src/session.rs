@@ -46,6 +46,9 @@ pub struct Exit {
     /// The signal that ended it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// Whether it was ended together with its capsule, and not by itself: such a session comes back with the instance.
+    #[serde(default)]
+    pub stopped: bool,
     /// When.
     pub at: Timestamp,
     /// Fields of a newer abide.
@@ -119,6 +122,11 @@ impl Session {
         self.parked.retain(|c| c.id != conversation.id);
         self.conversation = Some(conversation);
         true
+    }
+
+    /// Whether the session comes back with its instance: it never ended, or not of its own accord.
+    pub fn comes_back(&self) -> bool {
+        self.exit.as_ref().is_none_or(|exit| exit.stopped)
     }
 
     /// Every conversation id this session was ever in, the current one first.
