@@ -31,6 +31,8 @@ record! {
         substrate: Substrate as OneOf<Substrate> = Substrate::Capsule,
         /// How instances on the host are placed under the systemd user manager.
         unit: UnitMode as OneOf<UnitMode> = UnitMode::Auto,
+        /// Whether abide may turn on linger for you where instances need it to survive your logout.
+        linger: bool as Flag = false,
         /// How much of each session's output is kept on disk for recovery.
         journal: Journal as JournalSize = Journal::Newest(ByteSize::mib(8)),
         /// Lines of scrollback kept for each session.

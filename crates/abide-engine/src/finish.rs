@@ -45,13 +45,14 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     if let Some(record) = &record {
         note_sessions(&mut instance, record);
     }
+    let mut decided = false;
     if instance.status.status == Status::Active {
         let Some((event, because)) = verdict_on(&instance, record.as_ref(), policy) else {
             return Ok(Outcome::Running);
         };
         tracing::info!(%id, "finish: {because}");
         // Whatever the table refuses stays as it is, and is looked at again below.
-        let _ = instance.apply(&event, &because, clock::now());
+        decided = instance.apply(&event, &because, clock::now()).unwrap_or(false);
     }
     if instance != *lock.instance() {
         lock.write(&instance)?;
@@ -69,7 +70,10 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
             Ok(Outcome::Removed(because))
         }
         Status::Restorable(_) => {
-            note_outcome(store, &instance, "kept", &because);
+            // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
+            if decided {
+                note_outcome(store, &instance, "kept", &because);
+            }
             Ok(Outcome::Kept(because))
         }
         _ => Ok(Outcome::Running),

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use abide_capsule::keeper::{self, Config, LaunchError};
+use abide_capsule::keeper::{Config, LaunchError, Launching};
 use abide_capsule::mux::{MuxOptions, Prefix, StatusBar};
 use abide_capsule::protocol::Spawn;
 use abide_capsule::session::{InvalidSessionId, SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_config::{Journal, Settings};
 use abide_model::{Event, Instance, InstanceId, Permission, Session};
+use abide_places::unit::{self, Outcome};
 use abide_store::Store;
 use abide_sys::clock;
 
@@ -55,12 +56,22 @@ pub struct Surroundings<'a> {
     pub size: Size,
 }
 
+/// The field of the manifest that says whether the capsule has a unit of its own, and if not, why.
+pub const ISOLATION: &str = "isolation";
+
+/// An instance that runs.
+#[derive(Debug)]
+pub struct Started {
+    /// What the operator should know about how long it will.
+    pub warning: Option<String>,
+}
+
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
 ///
 /// A start that fails leaves no process, and the instance as the status machine says.
-pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<(), StartError> {
+pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, StartError> {
     match launch(around, instance) {
-        Ok(()) => Ok(()),
+        Ok(outcome) => Ok(Started { warning: outcome.warning().map(str::to_owned) }),
         Err(error) => {
             tracing::warn!(id = %instance.id, "start failed: {error}");
             finish::start_failed(around.store, instance.id, &error.to_string());
@@ -69,21 +80,35 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Start
     }
 }
 
-fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(), StartError> {
+fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<Outcome, StartError> {
     let first = instance.sessions.first().ok_or(StartError::NoSession(instance.id))?;
     let spec = spec(around, instance, first)?;
     let paths = around.store.layout().unit(instance.id);
     let config = keeper_config(around, instance, paths.dir());
     let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
-    let launched = keeper::launch(&argv, config, &paths.state().join("keeper.log"), spec)?;
+    let launching = Launching::begin(&argv, config, &paths.state().join("keeper.log"))?;
+    let isolation = isolate(around, instance.id, &launching);
+    let launched = launching.start(spec)?;
     tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");
     start_others(around, instance);
     around.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
         // Only a removal that was decided meanwhile refuses this, and that one stands.
         let _ = instance.apply(&Event::Launched, "the capsule runs", clock::now());
+        instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
         Ok(())
     })?;
-    Ok(())
+    Ok(isolation)
+}
+
+/// Moves the keeper out of the login before anything runs in it: whatever it starts is then where it is.
+fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> Outcome {
+    let keeper = launching.keeper().pid.unsigned_abs();
+    let outcome = unit::place(keeper, id, around.settings.unit, around.settings.linger);
+    match outcome {
+        Outcome::FellBack { .. } => tracing::warn!(%id, "{outcome}"),
+        _ => tracing::info!(%id, "{outcome}"),
+    }
+    outcome
 }
 
 /// Starts the sessions after the first. One that does not start must not take the others down; it is told in the log, and

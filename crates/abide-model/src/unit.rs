@@ -93,8 +93,9 @@ pub fn fate(facts: &Facts) -> Fate {
     }
 }
 
-/// What the operator should know about a supervisor that stayed a plain daemon; `None` where there is nothing to do about it.
-pub fn warning(facts: &Facts) -> Option<String> {
+/// What the operator should know about a supervisor that stayed a plain daemon because of `why`; `None` where systemd has
+/// no part in it, and nothing can be done.
+pub fn warning(facts: &Facts, why: &str) -> Option<String> {
     if !facts.systemd {
         return None;
     }
@@ -103,21 +104,20 @@ pub fn warning(facts: &Facts) -> Option<String> {
         Fate::Lost => "this session will NOT survive your logout",
         Fate::Unknown => "whether this session survives your logout could not be found out",
     };
-    Some(format!("{prospect}: {}", remedy(facts)))
+    Some(format!("{prospect}: {why}; {}", remedy(facts)))
 }
 
-/// What makes sessions survive a logout here.
+/// What makes sessions survive a logout where no unit can be had.
 pub fn remedy(facts: &Facts) -> String {
-    match &facts.bus_fault {
-        Some(fault) if facts.linger => {
-            format!("the user bus does not answer ({fault}); log in anew, or install dbus-user-session")
-        }
-        _ => {
-            let user = &facts.user;
-            format!(
-                "linger is off; turn it on with `abide doctor --fix`, or `sudo loginctl enable-linger {user}`"
-            )
-        }
+    if !facts.linger {
+        let user = &facts.user;
+        return format!(
+            "turn linger on with `abide doctor --fix`, or with `sudo loginctl enable-linger {user}`"
+        );
+    }
+    match facts.bus_fault {
+        Some(_) => "log in anew, or install dbus-user-session".to_owned(),
+        None => "`journalctl --user` may tell more".to_owned(),
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
         for mode in UNITS {
             assert_eq!(decide(mode, &bare, true).decision, Placement::Plain(Fate::Survives));
         }
-        assert_eq!(warning(&bare), None);
+        assert_eq!(warning(&bare, "why"), None);
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         let decided = decide(UnitMode::Auto, &facts, true);
         assert_eq!(decided.decision, Placement::Plain(Fate::Lost));
         assert_eq!(decided.reason, "the user bus does not answer: connection refused");
-        assert!(warning(&facts).unwrap().contains("dbus-user-session"));
+        assert!(warning(&facts, "why").unwrap().contains("why; log in anew, or install dbus-user-session"));
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_can_not_survive_is_said_with_the_exact_command() {
-        let warning = warning(&facts(false, true)).unwrap();
+        let warning = warning(&facts(false, true), "linger is off").unwrap();
         assert!(warning.contains("NOT survive"), "{warning}");
         assert!(warning.contains("sudo loginctl enable-linger ada"), "{warning}");
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use super::attention::Attention;
 use super::client::{Client, ClientId};
 use super::glyph::{LinkPolicy, Strings};
 use super::layout::Layout;
@@ -64,6 +65,7 @@ pub(super) struct Server {
     pub refit: bool,
     pub clients: BTreeMap<ClientId, Client>,
     pub strings: Strings,
+    pub attention: Attention,
     pub waiting: Vec<Waiting>,
     pub asked: Vec<Asked>,
     /// The next number of each kind that needs one.
@@ -116,6 +118,7 @@ impl Server {
             refit: false,
             clients: BTreeMap::new(),
             strings: Strings::new(policy),
+            attention: Attention::default(),
             waiting: Vec::new(),
             asked: Vec::new(),
             numbers: 0,
@@ -190,7 +193,10 @@ impl Server {
         for (index, session) in
             self.sessions.iter().enumerate().filter(|(_, session)| session.wants_to_read())
         {
-            let flags = flags(true, session.wants_to_write());
+            let flags = flags(self.attention.allows(&session.id), session.wants_to_write());
+            if flags.is_empty() {
+                continue;
+            }
             who.push(Ready::Session(index, flags));
             fds.push(PollFd::from_borrowed_fd(session.as_fd(), flags));
         }
@@ -225,7 +231,7 @@ impl Server {
         });
         let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions));
         let disk = self.syncing.as_ref().map(|_| self.now + DISK_CHECK);
-        clients.chain(sessions).chain(waits).chain(disk).min()
+        clients.chain(sessions).chain(waits).chain(disk).chain(self.attention.until()).min()
     }
 
     fn serve_sessions(&mut self, ready: &[Ready]) {
@@ -260,6 +266,7 @@ impl Server {
     fn on_time(&mut self) {
         self.flush_tokens();
         let now = self.now;
+        self.attention.check(now);
         for view in self.clients.values_mut().filter_map(|client| client.view.as_mut()) {
             if view.message_until().is_some_and(|until| until <= now) {
                 view.unsay();

@@ -22,6 +22,7 @@ impl Server {
         for event in events {
             self.on_term_event(index, event);
         }
+        self.attention.wrote(&self.sessions[index].id, self.now);
         self.mark(index, Mark::Output);
         self.touch_session(index);
         self.check_waits_of(index);

@@ -288,6 +288,7 @@ impl Server {
         }
         let tab = view.tab;
         let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused.clone()) else { return };
+        self.attention.typed(&focused, self.now);
         if let Some(session) = self.session_mut(&focused)
             && !session.send(bytes)
         {

@@ -114,13 +114,13 @@ fn list(json: bool, context: &Context) -> Outcome {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&["ID", "REMOVED", "SIZE", "WHY", "SCOPE"]);
+    let mut table = Table::new(&["ID", "AGE", "SIZE", "WHY", "SCOPE"]);
     for row in rows {
         let why = row.damaged.as_ref().or(row.because.as_ref());
         let tone = if row.damaged.is_some() { Tone::Bad } else { Tone::Plain };
         table.row([
             (row.id.as_str(), Tone::Strong),
-            (&format!("{} ago", human(row.removed.age(clock::now()))), Tone::Faint),
+            (&human(row.removed.age(clock::now())), Tone::Faint),
             (&size(row.bytes), Tone::Plain),
             (why.map_or("", String::as_str), tone),
             (row.dir.as_deref().unwrap_or(""), Tone::Plain),
