@@ -297,7 +297,9 @@ impl Keeper {
     fn after_spawn(&mut self, request: u64, spawned: Result<Pid, SpawnError>) {
         match spawned {
             Ok(_) => self.save_record(),
-            Err(SpawnError { errno, text }) => self.mux.send(ToMux::SpawnFailed { request, errno, text }, None),
+            Err(SpawnError { errno, text }) => {
+                self.mux.send(ToMux::SpawnFailed { request, errno, text }, None)
+            }
         }
     }
 

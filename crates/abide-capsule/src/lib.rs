@@ -12,7 +12,7 @@ pub mod journal;
 pub mod keeper;
 pub mod link;
 pub mod mux;
-pub mod process;
+mod process;
 pub mod protocol;
 pub mod session;
 pub mod signals;

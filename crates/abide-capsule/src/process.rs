@@ -1,45 +1,8 @@
-//! Telling one process from another that later got its number.
+//! The processes of a capsule: who descends from whom, and who would not hear a signal.
 
 use std::{fs, io};
 
 use rustix::process::Pid;
-use serde::{Deserialize, Serialize};
-
-/// A process that can still be recognised after its pid was given to somebody else, or after a reboot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessIdentity {
-    /// The process id.
-    pub pid: i32,
-    /// When it started, in clock ticks since boot, as `/proc/<pid>/stat` says.
-    pub start_ticks: u64,
-    /// The boot in which that number means something.
-    pub boot_id: String,
-}
-
-impl ProcessIdentity {
-    /// The identity of the running process `pid`.
-    pub fn of(pid: i32) -> io::Result<Self> {
-        let stat = Stat::read(pid)?;
-        Ok(Self { pid, start_ticks: stat.start_ticks, boot_id: boot_id()? })
-    }
-
-    /// Whether this very process still runs. A zombie does not: it only waits to be reaped.
-    pub fn is_alive(&self) -> io::Result<bool> {
-        if boot_id()? != self.boot_id {
-            return Ok(false);
-        }
-        match Stat::read(self.pid) {
-            Ok(stat) => Ok(stat.start_ticks == self.start_ticks && !stat.is_dead()),
-            Err(err) if is_gone(&err) => Ok(false),
-            Err(err) => Err(err),
-        }
-    }
-}
-
-/// The id of the current boot.
-pub fn boot_id() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
-}
 
 /// What the capsule needs of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +11,6 @@ pub(crate) struct Stat {
     pub state: u8,
     pub parent: i32,
     pub session: i32,
-    pub start_ticks: u64,
 }
 
 impl Stat {
@@ -70,8 +32,7 @@ impl Stat {
         let state = *fields.next()?.as_bytes().first()?;
         let parent = fields.next()?.parse().ok()?;
         let session = fields.nth(1)?.parse().ok()?;
-        let start_ticks = fields.nth(15)?.parse().ok()?;
-        Some(Self { pid, state, parent, session, start_ticks })
+        Some(Self { pid, state, parent, session })
     }
 }
 
@@ -113,11 +74,6 @@ pub(crate) fn ignores(pid: Pid, signal: rustix::process::Signal) -> bool {
     mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
-fn is_gone(err: &io::Error) -> bool {
-    err.kind() == io::ErrorKind::NotFound
-        || err.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,27 +82,6 @@ mod tests {
     fn a_command_name_with_parentheses_does_not_shift_the_fields() {
         let line = b"7 (a) b (c)) S 3 7 5 0 -1 4 0 0 0 0 1 2 0 0 20 0 1 0 4242 999 1";
         let stat = Stat::parse(7, line).unwrap();
-        assert_eq!((stat.state, stat.parent, stat.session, stat.start_ticks), (b'S', 3, 5, 4242));
-    }
-
-    #[test]
-    fn a_process_is_itself_and_not_an_earlier_one_of_the_same_number() {
-        let me = ProcessIdentity::of(std::process::id().cast_signed()).unwrap();
-        assert!(me.is_alive().unwrap());
-        let earlier = ProcessIdentity { start_ticks: me.start_ticks - 1, ..me.clone() };
-        assert!(!earlier.is_alive().unwrap());
-        let last_boot = ProcessIdentity { boot_id: "another".into(), ..me };
-        assert!(!last_boot.is_alive().unwrap());
-    }
-
-    #[test]
-    fn a_zombie_is_not_alive() {
-        let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
-        let identity = ProcessIdentity::of(child.id().cast_signed()).unwrap();
-        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
-        let pid = rustix::process::WaitId::Pid(Pid::from_child(&child));
-        rustix::process::waitid(pid, options).unwrap();
-        assert!(!identity.is_alive().unwrap());
-        child.wait().unwrap();
+        assert_eq!((stat.state, stat.parent, stat.session), (b'S', 3, 5));
     }
 }

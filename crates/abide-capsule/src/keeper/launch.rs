@@ -12,13 +12,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use abide_model::ProcessIdentity;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 
 use super::args::{Config, KeeperArgs};
 use super::spawn::close_on_exec_all;
 use crate::link::{Link, LinkError};
-use crate::process::ProcessIdentity;
 use crate::session::SpawnSpec;
 use crate::text::OsText;
 
@@ -108,7 +108,11 @@ impl Launching {
     fn when_up(link: Link, log: &Path) -> Result<Self, LaunchError> {
         let log = log.display().to_string();
         match receive(&link, &log)? {
-            Answer::Up { pid } => Ok(Self { link, keeper: ProcessIdentity::of(pid)?, log }),
+            Answer::Up { pid } => {
+                let keeper = u32::try_from(pid).ok().and_then(abide_sys::process::identity);
+                let keeper = keeper.ok_or_else(|| LaunchError::NoAnswer("ended at once", log.clone()))?;
+                Ok(Self { link, keeper, log })
+            }
             other => Err(refusal(other)),
         }
     }

@@ -9,9 +9,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use abide_model::ProcessIdentity;
+use abide_sys::process;
 use serde::{Deserialize, Serialize};
 
-use crate::process::{ProcessIdentity, boot_id};
 use crate::session::{Exit, SessionId, SpawnSpec};
 use crate::text::OsText;
 use crate::unit::Unit;
@@ -89,7 +90,7 @@ impl ExitRecord {
     }
 
     pub(super) fn running(generation: u64) -> io::Result<Self> {
-        let keeper = ProcessIdentity::of(std::process::id().cast_signed())?;
+        let keeper = process::this();
         Ok(Self {
             generation,
             keeper,
@@ -155,9 +156,9 @@ impl ExitRecord {
         if durable { file.sync_all() } else { Ok(()) }
     }
 
-    /// Whether the run that this record is about can still be going on.
-    pub fn keeper_is_alive(&self) -> io::Result<bool> {
-        Ok(self.reason.is_none() && boot_id()? == self.keeper.boot_id && self.keeper.is_alive()?)
+    /// Whether the run that this record is about is still going on; `None` where that can not be found out.
+    pub fn keeper_is_alive(&self) -> Option<bool> {
+        if self.reason.is_some() { Some(false) } else { process::alive(&self.keeper) }
     }
 }
 

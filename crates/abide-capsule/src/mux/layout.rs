@@ -170,6 +170,19 @@ impl Layout {
         id
     }
 
+    /// Puts a session where it was in `earlier`, if everything that is here now was there too; else into a tab of its own.
+    pub fn add_as_in(&mut self, earlier: &Self, session: &SessionId) -> TabId {
+        let here: Vec<SessionId> = self.sessions().into_iter().cloned().collect();
+        let there = earlier.sessions();
+        if !here.contains(session) && there.contains(&session) && here.iter().all(|id| there.contains(&id)) {
+            let mut as_before = earlier.clone();
+            as_before.retain(|id| id == session || here.contains(id));
+            as_before.last_id = as_before.last_id.max(self.last_id);
+            *self = as_before;
+        }
+        self.add(session)
+    }
+
     /// Puts a new session beside `at` and gives it the focus.
     pub fn split(&mut self, at: &SessionId, direction: Direction, new: &SessionId) -> TabId {
         let Some(tab) = self.tabs.iter_mut().find(|tab| tab.root.contains(at)) else { return self.add(new) };
@@ -216,6 +229,27 @@ fn without(mut tab: Tab, keep: &impl Fn(&SessionId) -> bool) -> Option<Tab> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sessions_that_come_back_one_by_one_find_their_old_places() {
+        let id = |text: &str| SessionId::new(text).unwrap();
+        let mut earlier = Layout::default();
+        earlier.add(&id("s1"));
+        earlier.split(&id("s1"), Direction::Columns, &id("s2"));
+        earlier.add(&id("s3"));
+        let mut now = Layout::default();
+        for back in ["s1", "s3", "s2"] {
+            now.add_as_in(&earlier, &id(back));
+        }
+        assert_eq!(now.tabs().len(), 2);
+        assert_eq!(now.sessions(), earlier.sessions());
+        now.add_as_in(&earlier, &id("s9"));
+        assert_eq!(now.tabs().len(), 3, "one that was not there has a tab of its own");
+        let mut other = Layout::default();
+        other.add(&id("x"));
+        other.add_as_in(&earlier, &id("s2"));
+        assert_eq!(other.tabs().len(), 2, "what is here is never lost");
+    }
 
     fn id(text: &str) -> SessionId {
         SessionId::new(text).unwrap()

@@ -60,6 +60,8 @@ pub(super) struct Server {
     pub sessions: Vec<Session>,
     pub ended: VecDeque<(SessionId, Exit)>,
     pub layout: Layout,
+    /// The layout that this mux found. After a resume the sessions come one by one, and each finds its place in it.
+    pub earlier: Layout,
     pub file: LayoutFile,
     /// Sizes may have to follow a change of layout or of clients.
     pub refit: bool,
@@ -114,6 +116,7 @@ impl Server {
             sessions: Vec::new(),
             ended: VecDeque::new(),
             layout: file.saved().layout.clone(),
+            earlier: file.saved().layout.clone(),
             file,
             refit: false,
             clients: BTreeMap::new(),
@@ -332,7 +335,9 @@ impl Server {
         self.session_waits_end(&session.id, exit);
         self.layout.retain(|id| *id != session.id);
         self.refit = true;
-        super::spawn::forget_journal(&session, &self.unit);
+        if self.stopping.is_none() {
+            super::spawn::forget_journal(&session, &self.unit);
+        }
         let label = session.label().to_owned();
         if self.layout.tabs().is_empty() {
             let message = format!("{label} ended ({exit})");
@@ -348,9 +353,12 @@ impl Server {
     pub fn rearrange(&mut self) {
         if std::mem::take(&mut self.refit) {
             self.fit_sessions();
-            let names =
-                self.sessions.iter().map(|session| (session.id.clone(), session.name.clone())).collect();
-            self.file.save(Saved { layout: self.layout.clone(), names });
+            // A capsule that stops ends its sessions one by one; what comes back is the arrangement from before that.
+            if self.stopping.is_none() {
+                let names =
+                    self.sessions.iter().map(|session| (session.id.clone(), session.name.clone())).collect();
+                self.file.save(Saved { layout: self.layout.clone(), names });
+            }
         }
     }
 

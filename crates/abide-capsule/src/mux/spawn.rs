@@ -98,12 +98,15 @@ impl Server {
             Some(Asked { what: What::Shell(Where::Beside(session, direction)), .. }) => {
                 self.layout.split(session, *direction, &info.id)
             }
-            _ => self.layout.add(&info.id),
+            _ => self.layout.add_as_in(&self.earlier, &info.id),
         };
         self.refit = true;
         let Some(asked) = asked else { return };
         match asked.what {
-            What::Shell(_) => self.show_tab(asked.client, Some(tab)),
+            What::Shell(_) => {
+                self.show_tab(asked.client, Some(tab));
+                self.release_held(asked.client);
+            }
             What::Spawn { request, focus } => {
                 if focus {
                     self.show_to_all(&info.id);
@@ -134,6 +137,11 @@ impl Server {
         }
     }
 
+    /// Whether a shell that a client opened by a key has not come yet.
+    pub fn awaits_shell(&self, client: ClientId) -> bool {
+        self.asked.iter().any(|asked| asked.client == client && matches!(asked.what, What::Shell(_)))
+    }
+
     fn take_asked(&mut self, number: u64) -> Option<Asked> {
         let at = self.asked.iter().position(|asked| asked.number == number)?;
         Some(self.asked.swap_remove(at))
@@ -141,7 +149,13 @@ impl Server {
 
     fn not_done(&mut self, asked: Asked, refusal: Refusal) {
         match asked.what {
-            What::Shell(_) => self.say(asked.client, refusal.message),
+            What::Shell(_) => {
+                // It was meant for a program that does not exist; another one must not get it.
+                if let Some(view) = self.view_mut(asked.client) {
+                    view.held.clear();
+                }
+                self.say(asked.client, refusal.message);
+            }
             What::Spawn { request, .. } | What::Upgrade { request } => {
                 self.refuse(asked.client, request, refusal)
             }
@@ -181,7 +195,7 @@ impl Server {
     /// An id that no session has, and no journal of an earlier one.
     fn free_id(&self) -> SessionId {
         let taken = |id: &SessionId| self.session(id).is_some() || self.unit.journal(id).exists();
-        let mut numbers = (1u64..).filter_map(|number| SessionId::new(format!("shell-{number}")).ok());
+        let mut numbers = (1u64..).filter_map(|number| SessionId::new(format!("s{number}")).ok());
         numbers.find(|id| !taken(id)).unwrap_or_else(|| self.sessions[0].id.clone())
     }
 }

@@ -14,6 +14,8 @@ use crate::session::SessionId;
 
 /// How many lines one step of the wheel is.
 const WHEEL_LINES: i64 = 3;
+/// The most that is held for a shell that is being started.
+const MAX_HELD: usize = 64 << 10;
 /// The longest name or search.
 const MAX_LINE: usize = 200;
 
@@ -287,6 +289,9 @@ impl Server {
             return self.say(id, hint);
         }
         let tab = view.tab;
+        if self.awaits_shell(id) {
+            return self.hold(id, bytes);
+        }
         let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused.clone()) else { return };
         self.attention.typed(&focused, self.now);
         if let Some(session) = self.session_mut(&focused)
@@ -294,6 +299,23 @@ impl Server {
         {
             self.say(id, "the program does not read its input; some of it was dropped");
         }
+    }
+
+    /// Keeps what was typed until the shell is there that it is meant for. Fast fingers and scripts do not wait.
+    fn hold(&mut self, id: ClientId, bytes: &[u8]) {
+        let Some(view) = self.view_mut(id) else { return };
+        if view.held.len() + bytes.len() <= MAX_HELD {
+            view.held.extend_from_slice(bytes);
+        } else {
+            self.say(id, "the new shell is not there yet; some input was dropped");
+        }
+    }
+
+    /// Types what was held, now that there is something to type into.
+    pub fn release_held(&mut self, id: ClientId) {
+        let Some(view) = self.view_mut(id).filter(|view| !view.held.is_empty()) else { return };
+        let held = std::mem::take(&mut view.held);
+        self.type_into(id, &held);
     }
 
     /// The session that a client types into.

@@ -51,6 +51,8 @@ pub(super) struct View {
     pub mode: Mode,
     /// The prefix was pressed, and the next key is a command.
     pub prefixed: bool,
+    /// What was typed while the shell that it is meant for is being started.
+    pub held: Vec<u8>,
     pub tokens: Tokens,
     tokens_since: Option<Instant>,
     message: Option<(String, Instant)>,
@@ -78,6 +80,7 @@ impl View {
             knows_kitty: has(attach, "kitty-keyboard"),
             mode: Mode::default(),
             prefixed: false,
+            held: Vec::new(),
             tokens: Tokens::default(),
             tokens_since: None,
             message: None,

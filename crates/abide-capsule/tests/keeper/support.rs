@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_capsule::keeper::{self, Config, ExitRecord, LaunchError, Launched};
-use abide_capsule::process::ProcessIdentity;
 use abide_capsule::protocol::{CallError, Connection, Status, StatusReply};
 use abide_capsule::session::{SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_capsule::unit::Unit;
+use abide_model::ProcessIdentity;
+use abide_sys::process;
 use rustix::process::{Pid, Signal, kill_process};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -64,7 +65,7 @@ pub fn send_signal(pid: i32, signal: Signal) {
 }
 
 pub fn is_running(pid: i32) -> bool {
-    ProcessIdentity::of(pid).is_ok_and(|process| process.is_alive().unwrap())
+    process::identity(pid.cast_unsigned()).is_some()
 }
 
 pub struct Capsule {
@@ -113,7 +114,7 @@ impl Capsule {
     }
 
     pub fn keeper_pid(&self) -> i32 {
-        self.keeper.as_ref().unwrap().pid
+        self.keeper.as_ref().unwrap().pid.cast_signed()
     }
 
     /// A connection to whichever mux runs now or next.
@@ -132,7 +133,7 @@ impl Capsule {
     /// Waits for the keeper to end by itself, and gives what it wrote down.
     pub fn ended(&self) -> ExitRecord {
         let keeper = self.keeper.as_ref().unwrap();
-        wait_for("the keeper's end", || (!keeper.is_alive().unwrap()).then_some(()));
+        wait_for("the keeper's end", || (process::alive(keeper) == Some(false)).then_some(()));
         ExitRecord::read(&self.unit).unwrap().unwrap()
     }
 }
@@ -143,13 +144,13 @@ impl Drop for Capsule {
             eprintln!("--- log of the capsule\n{}---", self.log());
         }
         let Some(keeper) = &self.keeper else { return };
-        if keeper.is_alive().unwrap_or(false) {
-            let _ = kill_process(Pid::from_raw(keeper.pid).unwrap(), Signal::TERM);
+        if process::alive(keeper) == Some(true) {
+            let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::TERM);
             let deadline = Instant::now() + Duration::from_secs(10);
-            while keeper.is_alive().unwrap_or(false) && Instant::now() < deadline {
+            while process::alive(keeper) == Some(true) && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            let _ = kill_process(Pid::from_raw(keeper.pid).unwrap(), Signal::KILL);
+            let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::KILL);
         }
     }
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use abide_capsule::journal::{Chunk, Recovered};
 use abide_capsule::keeper::{ExitRecord, KeeperArgs, LaunchError, Launching, StopReason};
-use abide_capsule::process::ProcessIdentity;
 use abide_capsule::protocol::{CallError, Kill, Shutdown, Spawn, Upgrade, error_code};
 use abide_capsule::session::{Exit, Size, SpawnSpec};
 use abide_capsule::socket;
+use abide_sys::process;
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -144,9 +144,9 @@ fn a_keeper_whose_launcher_goes_away_leaves_nothing() {
     let argv = [exe(), "capsule".into(), "keeper".into()];
     let launching = Launching::begin(&argv, capsule.config.clone(), &capsule.file("log")).unwrap();
     let keeper = launching.keeper().clone();
-    assert!(keeper.is_alive().unwrap() && capsule.unit.run_dir().join("sock").exists());
+    assert!(process::alive(&keeper) == Some(true) && capsule.unit.run_dir().join("sock").exists());
     drop(launching);
-    wait_for("the keeper's end", || (!keeper.is_alive().unwrap()).then_some(()));
+    wait_for("the keeper's end", || (process::alive(&keeper) == Some(false)).then_some(()));
     assert!(!capsule.unit.run_dir().join("sock").exists());
 }
 
@@ -156,7 +156,7 @@ fn a_second_keeper_on_the_same_unit_gives_way() {
     let second = capsule.try_launch(shell("b", "exec sleep 1000"));
     assert!(matches!(second, Err(LaunchError::AlreadyRunning)), "{second:?}");
     let status = capsule.status();
-    assert_eq!(status.keeper_pid, first.keeper.pid);
+    assert_eq!(status.keeper_pid.cast_unsigned(), first.keeper.pid);
     assert_eq!(status.sessions.len(), 1);
 }
 
@@ -388,12 +388,12 @@ fn the_record_says_running_until_it_says_that_the_last_session_ended() {
         ExitRecord::read(&capsule.unit).unwrap().filter(|record| record.generation == 42)
     });
     assert_eq!((record.reason, record.sessions.iter().filter(|s| s.exit.is_some()).count()), (None, 0));
-    assert!(record.keeper_is_alive().unwrap());
+    assert!(record.keeper_is_alive() == Some(true));
     capsule.connect().call(&Kill { session: id("b") }, CALL).unwrap();
     let record = capsule.ended();
     assert_eq!((record.generation, record.reason), (42, Some(StopReason::LastSessionEnded)));
     assert_eq!(record.sessions[0].exit, Some(Exit::Signal(15)));
-    assert!(!record.keeper_is_alive().unwrap());
+    assert!(record.keeper_is_alive() == Some(false));
 }
 
 fn the_record_says_when_the_operator_ended_it() {
@@ -457,7 +457,7 @@ fn a_running_capsule_moves_to_a_new_binary_and_its_sessions_do_not_notice() {
     assert!(is_running(launched.session_pid));
     // The lock is still held, and the record still that of this run.
     assert!(matches!(capsule.try_launch(shell("x", "true")), Err(LaunchError::AlreadyRunning)));
-    assert!(ExitRecord::read(&capsule.unit).unwrap().unwrap().keeper_is_alive().unwrap());
+    assert!(ExitRecord::read(&capsule.unit).unwrap().unwrap().keeper_is_alive() == Some(true));
     fs::write(&stop, "").unwrap();
     let verdict = capsule.unit.state_dir().join("flood.verdict");
     assert_eq!(wait_for("the end of the flood", || fs::read_to_string(&verdict).ok()), "complete");
@@ -542,10 +542,10 @@ fn as_pid_1_it_reaps_serves_and_stops() {
     wait_for("the session", || journaled_so_far(&capsule, "a").contains("reaped").then_some(()));
     let init = children(outer.0.id() as i32)[0].0;
     assert!(children(init).iter().all(|(_, state)| *state != 'Z'));
-    let identity = ProcessIdentity::of(init).unwrap();
+    let identity = process::identity(init.cast_unsigned()).unwrap();
     send_signal(init, Signal::TERM);
     assert_eq!(outer.0.wait().unwrap().code(), Some(0));
-    assert!(!identity.is_alive().unwrap());
+    assert!(process::alive(&identity) == Some(false));
     let record = ExitRecord::read(&capsule.unit).unwrap().unwrap();
     assert_eq!((record.reason, record.sessions[0].exit), (Some(StopReason::Sigterm), Some(Exit::Signal(15))));
 }

@@ -85,7 +85,7 @@ fn new_shells_get_tabs_which_are_reached_by_next_previous_and_number() {
         terminal.wait_text(shows);
     }
     // Output in the other tab is marked until somebody looks.
-    capsule.send_line("shell-1", "unseen");
+    capsule.send_line("s1", "unseen");
     terminal.wait_until("the mark", |term| term.text().lines().last().is_some_and(|bar| bar.contains('+')));
     terminal.type_keys("\x021");
     terminal.wait_text("you said unseen");
@@ -105,7 +105,7 @@ fn a_new_shell_has_the_environment_and_the_directory_of_the_session_and_leaves_n
     terminal.wait_text("SECRET=hunter2");
     terminal.type_keys("cwd\r");
     terminal.wait_text("cwd=/usr");
-    let ring = capsule.unit.journal_dir().join("shell-1.ring");
+    let ring = capsule.unit.journal_dir().join("s1.ring");
     assert!(ring.exists());
     terminal.type_keys("exit 0\r");
     terminal.wait_text("ended (exit code 0)");

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use abide_capsule::keeper::{self, Config, Launched};
 use abide_capsule::mux::MuxOptions;
-use abide_capsule::process::ProcessIdentity;
 use abide_capsule::protocol::{
     Call, CallError, Connection, Format, Input, Send, Snapshot, SnapshotReply, Status, StatusReply, Until,
     Wait, WaitReply,
@@ -13,6 +12,8 @@ use abide_capsule::protocol::{
 use abide_capsule::session::{SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_capsule::unit::Unit;
+use abide_model::ProcessIdentity;
+use abide_sys::process;
 use rustix::process::{Pid, Signal, kill_process};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -167,7 +168,7 @@ impl Capsule {
 
     pub fn ended(&self) {
         let keeper = self.keeper.as_ref().unwrap();
-        wait_for("the keeper's end", || (!keeper.is_alive().unwrap()).then_some(()));
+        wait_for("the keeper's end", || (process::alive(keeper) == Some(false)).then_some(()));
     }
 }
 
@@ -177,11 +178,11 @@ impl Drop for Capsule {
             eprintln!("--- log of the capsule\n{}---", self.log());
         }
         let Some(keeper) = &self.keeper else { return };
-        if keeper.is_alive().unwrap_or(false) {
-            let pid = Pid::from_raw(keeper.pid).unwrap();
+        if process::alive(keeper) == Some(true) {
+            let pid = Pid::from_raw(keeper.pid.cast_signed()).unwrap();
             let _ = kill_process(pid, Signal::TERM);
             let deadline = Instant::now() + Duration::from_secs(10);
-            while keeper.is_alive().unwrap_or(false) && Instant::now() < deadline {
+            while process::alive(keeper) == Some(true) && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }
             let _ = kill_process(pid, Signal::KILL);
