@@ -3,12 +3,13 @@
 //! Every probe is bounded and they run side by side: a hung engine must not make `abide doctor` hang with it.
 
 use std::ffi::OsString;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_model::program::AGENTS;
-use abide_model::vars;
+use abide_model::unit::{self, Facts, Fate, Placement};
+use abide_model::{UnitMode, vars};
+use abide_places::unit::Login;
 use abide_sys::run::{self, RunError};
 use serde::Serialize;
 
@@ -61,26 +62,14 @@ impl Finding {
 pub struct Machine {
     /// The value of `PATH`.
     pub path: OsString,
-    /// The user manager's runtime directory.
-    pub runtime_dir: Option<PathBuf>,
-    /// The root of the file system.
-    pub root: PathBuf,
-    /// The operator's login name, as far as the environment tells it.
-    pub user: Option<String>,
+    /// Who is logged in, and what their systemd can do for them.
+    pub login: Login,
 }
 
 impl Machine {
     /// The machine we are on.
     pub fn here() -> Self {
-        let uid = rustix::process::getuid().as_raw();
-        let runtime_dir = std::env::var_os(vars::XDG_RUNTIME_DIR).map(PathBuf::from);
-        Self {
-            path: std::env::var_os(vars::PATH).unwrap_or_default(),
-            // Set by a login, but not by `sudo -u`, cron or `docker exec`, where the manager may still be up.
-            runtime_dir: Some(runtime_dir.unwrap_or_else(|| format!("/run/user/{uid}").into())),
-            root: "/".into(),
-            user: std::fs::read_to_string("/etc/passwd").ok().and_then(|text| login_name(&text, uid)),
-        }
+        Self { path: std::env::var_os(vars::PATH).unwrap_or_default(), login: Login::here() }
     }
 
     /// The program called `name`, looked up on this machine's path.
@@ -92,19 +81,21 @@ impl Machine {
     }
 }
 
-/// The name of the user `uid` in the text of a passwd file. Read by hand: a static binary must not load NSS modules.
-fn login_name(passwd: &str, uid: u32) -> Option<String> {
-    let line =
-        passwd.lines().find(|line| line.split(':').nth(2).and_then(|f| f.parse().ok()) == Some(uid))?;
-    line.split(':').next().filter(|name| !name.is_empty()).map(str::to_owned)
-}
-
 fn is_program(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
+/// How the operator wants instances on the host to be placed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes {
+    /// The kind of unit.
+    pub unit: UnitMode,
+    /// Whether linger may be turned on for them.
+    pub linger: bool,
+}
+
 /// Looks at everything, side by side.
-pub fn examine(machine: &Machine) -> Vec<Finding> {
+pub fn examine(machine: &Machine, wishes: Wishes) -> Vec<Finding> {
     let programs: &[(&str, &[&str], &str)] = &[
         ("git", &["--version"], "install git to use worktree and clone mounts"),
         ("tmux", &["-V"], "only needed for `substrate = \"tmux\"`"),
@@ -116,45 +107,70 @@ pub fn examine(machine: &Machine) -> Vec<Finding> {
             .collect();
         found.push(scope.spawn(|| docker(machine)));
         found.extend(AGENTS.iter().map(|name| scope.spawn(move || agent(machine, name))));
-        let mut findings = vec![manager(machine), linger(machine)];
+        let facts = machine.login.examine();
+        let mut findings = vec![manager(&facts), linger(&facts), logout(wishes, &facts)];
         findings.extend(found.into_iter().filter_map(|probe| probe.join().ok()));
         findings
     })
 }
 
-fn manager(machine: &Machine) -> Finding {
+fn manager(facts: &Facts) -> Finding {
     let subject = "systemd user bus";
-    if !machine.root.join("run/systemd/system").is_dir() {
-        return Finding::new(
-            subject,
-            Grade::Absent,
-            "this machine is not run by systemd; sessions run as plain daemons",
-        );
-    }
-    let Some(bus) = machine.runtime_dir.as_ref().map(|dir| dir.join("bus")) else {
-        return Finding::new(subject, Grade::Warning, "no runtime directory");
-    };
-    // Asking `systemd-run --version` proves nothing: it answers where there is no manager. Only the bus itself counts.
-    match UnixStream::connect(&bus) {
-        Ok(_) => Finding::new(subject, Grade::Ok, format!("answers at {}", bus.display())),
-        Err(e) => Finding::new(subject, Grade::Warning, format!("no answer at {}: {e}", bus.display()))
+    match &facts.bus_fault {
+        _ if !facts.systemd => Finding::new(subject, Grade::Absent, "this machine is not run by systemd"),
+        None => Finding::new(subject, Grade::Ok, "answers"),
+        Some(fault) => Finding::new(subject, Grade::Warning, format!("no answer at {fault}"))
             .advise("log in anew, or install dbus-user-session"),
     }
 }
 
-fn linger(machine: &Machine) -> Finding {
+fn linger(facts: &Facts) -> Finding {
     let subject = "linger";
-    if !machine.root.join("run/systemd/system").is_dir() {
-        return Finding::new(subject, Grade::Absent, "needs systemd");
+    match facts.linger {
+        _ if !facts.systemd => Finding::new(subject, Grade::Absent, "needs systemd"),
+        true => Finding::new(subject, Grade::Ok, "on: units of yours survive your logout"),
+        false => Finding::new(subject, Grade::Warning, "off: the user manager stops when you log out")
+            .advise(format!("`abide doctor --fix`, or `sudo loginctl enable-linger {}`", facts.user)),
     }
-    let Some(user) = &machine.user else {
-        return Finding::new(subject, Grade::Warning, "your login name could not be found out");
+}
+
+/// What the next logout does to a session that would be started now.
+fn logout(wishes: Wishes, facts: &Facts) -> Finding {
+    let decided = unit::decide(wishes.unit, facts, wishes.linger);
+    let reason = &decided.reason;
+    let found = |grade, detail: String| Finding::new("logout", grade, detail);
+    let fate = match decided.decision {
+        Placement::Unit => {
+            return found(
+                Grade::Ok,
+                format!("sessions survive it, each in a user unit of its own: {reason}"),
+            );
+        }
+        Placement::EnableLinger => {
+            return found(Grade::Ok, "sessions survive it: the next start turns linger on".to_owned());
+        }
+        Placement::Plain(fate) => fate,
     };
-    if machine.root.join("var/lib/systemd/linger").join(user).exists() {
-        return Finding::new(subject, Grade::Ok, "on: units of yours survive your logout");
+    let remedy = match wishes.unit {
+        UnitMode::Off => "`abide config set unit auto`".to_owned(),
+        UnitMode::Auto | UnitMode::Scope | UnitMode::Service => unit::remedy(facts),
+    };
+    match fate {
+        Fate::Survives if !facts.systemd => {
+            found(Grade::Absent, "sessions are plain daemons, which survive it".to_owned())
+        }
+        Fate::Survives if wishes.unit == UnitMode::Off => {
+            found(Grade::Ok, "sessions are plain daemons, and logind lets them live".to_owned())
+        }
+        Fate::Survives => {
+            found(Grade::Warning, format!("sessions survive it only while logind lets them: {reason}"))
+                .advise(remedy)
+        }
+        Fate::Lost => found(Grade::Warning, format!("sessions do NOT survive it: {reason}")).advise(remedy),
+        Fate::Unknown => {
+            found(Grade::Warning, format!("whether sessions survive it is unknown: {reason}")).advise(remedy)
+        }
     }
-    Finding::new(subject, Grade::Warning, "off: the user manager stops when you log out")
-        .advise(format!("loginctl enable-linger {user}"))
 }
 
 fn program(machine: &Machine, name: &str, args: &[&str], without: &str) -> Finding {
@@ -204,7 +220,6 @@ fn version(path: &Path, args: &[&str]) -> Result<String, RunError> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::net::UnixListener;
 
     use super::*;
 
@@ -215,16 +230,14 @@ mod tests {
 
     fn bare_machine() -> Fake {
         let dir = tempfile::tempdir().unwrap();
-        let machine = Machine {
-            path: dir.path().join("bin").into(),
-            runtime_dir: Some(dir.path().join("runtime")),
+        let login = Login {
             root: dir.path().to_owned(),
+            runtime_dir: dir.path().join("runtime"),
+            uid: 1000,
             user: Some("ada".into()),
         };
-        for sub in ["bin", "runtime"] {
-            std::fs::create_dir(dir.path().join(sub)).unwrap();
-        }
-        Fake { dir, machine }
+        std::fs::create_dir(dir.path().join("bin")).unwrap();
+        Fake { machine: Machine { path: dir.path().join("bin").into(), login }, dir }
     }
 
     impl Fake {
@@ -235,7 +248,7 @@ mod tests {
         }
 
         fn grade(&self, subject: &str) -> (Grade, String) {
-            let all = examine(&self.machine);
+            let all = examine(&self.machine, Wishes::default());
             let found = all.iter().find(|f| f.subject == subject).unwrap();
             (found.grade, found.detail.clone())
         }
@@ -243,8 +256,8 @@ mod tests {
 
     #[test]
     fn a_bare_machine_has_nothing_and_nothing_is_wrong_with_that() {
-        let findings = examine(&bare_machine().machine);
-        assert_eq!(findings.len(), 5 + AGENTS.len());
+        let findings = examine(&bare_machine().machine, Wishes::default());
+        assert_eq!(findings.len(), 6 + AGENTS.len());
         assert!(findings.iter().all(|f| f.grade == Grade::Absent), "{findings:#?}");
     }
 
@@ -266,36 +279,29 @@ mod tests {
         assert!(detail.contains("no runtime"), "{detail}");
     }
 
-    #[test]
-    fn only_a_bus_that_answers_counts() {
-        let fake = bare_machine();
-        std::fs::create_dir_all(fake.dir.path().join("run/systemd/system")).unwrap();
-        assert_eq!(fake.grade("systemd user bus").0, Grade::Warning);
-        let bus = fake.dir.path().join("runtime/bus");
-        let listener = UnixListener::bind(&bus).unwrap();
-        assert_eq!(fake.grade("systemd user bus").0, Grade::Ok);
-        drop(listener);
-        assert_eq!(
-            fake.grade("systemd user bus").0,
-            Grade::Warning,
-            "a socket that nobody answers is no bus"
-        );
+    fn facts(linger: bool, kills: bool) -> Facts {
+        let home = unit::Home::Login;
+        Facts { systemd: true, bus_fault: None, linger, kills: Some(kills), home, user: "ada".into() }
     }
 
     #[test]
-    fn linger_is_read_from_where_logind_keeps_it() {
-        let fake = bare_machine();
-        std::fs::create_dir_all(fake.dir.path().join("run/systemd/system")).unwrap();
-        assert_eq!(fake.grade("linger").0, Grade::Warning);
-        std::fs::create_dir_all(fake.dir.path().join("var/lib/systemd/linger")).unwrap();
-        std::fs::write(fake.dir.path().join("var/lib/systemd/linger/ada"), "").unwrap();
-        assert_eq!(fake.grade("linger").0, Grade::Ok);
-    }
-
-    #[test]
-    fn login_names_are_read_without_the_resolver() {
-        let passwd = "root:x:0:0::/root:/bin/sh\nbroken\nada:x:1000:1000::/home/ada:/bin/sh\n";
-        assert_eq!(login_name(passwd, 1000).as_deref(), Some("ada"));
-        assert_eq!(login_name(passwd, 1), None);
+    fn what_a_logout_does_is_told_with_what_to_do_about_it() {
+        let with = |unit, linger| Wishes { unit, linger };
+        for (wishes, facts, grade, words) in [
+            (with(UnitMode::Auto, false), facts(true, true), Grade::Ok, "in a user unit"),
+            (with(UnitMode::Auto, true), facts(false, true), Grade::Ok, "turns linger on"),
+            (with(UnitMode::Auto, false), facts(false, false), Grade::Warning, "only while logind lets them"),
+            (with(UnitMode::Auto, false), facts(false, true), Grade::Warning, "do NOT survive"),
+            (with(UnitMode::Off, false), facts(true, true), Grade::Warning, "do NOT survive"),
+            (with(UnitMode::Off, false), facts(true, false), Grade::Ok, "logind lets them live"),
+        ] {
+            let found = logout(wishes, &facts);
+            assert!(found.grade == grade && found.detail.contains(words), "{found:?}");
+            assert_eq!(found.advice.is_some(), grade == Grade::Warning, "{found:?}");
+        }
+        let lost = logout(with(UnitMode::Auto, false), &facts(false, true));
+        assert!(lost.advice.unwrap().contains("sudo loginctl enable-linger ada"));
+        let off = logout(with(UnitMode::Off, false), &facts(true, true));
+        assert_eq!(off.advice.as_deref(), Some("`abide config set unit auto`"));
     }
 }

@@ -118,11 +118,11 @@ fn verdict_on(
 /// The record says `running`: the keeper lives, or died without writing.
 fn gone_without_a_word(record: &ExitRecord) -> Option<(Event, String)> {
     match record.keeper_is_alive() {
-        Ok(true) | Err(_) => None,
-        Ok(false) if record.keeper.boot_id != process::boot_id() => {
+        Some(true) | None => None,
+        Some(false) if record.keeper.boot != process::boot_id() => {
             Some((Event::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned()))
         }
-        Ok(false) => Some((Event::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned())),
+        Some(false) => Some((Event::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned())),
     }
 }
 

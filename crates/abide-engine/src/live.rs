@@ -7,6 +7,7 @@ use abide_capsule::protocol::{CallError, Connection, Shutdown, Status, StatusRep
 use abide_capsule::unit::Unit;
 use abide_model::InstanceId;
 use abide_store::Store;
+use abide_sys::process;
 
 /// How long a capsule may take to answer a question.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,7 +51,7 @@ pub fn shut_down(unit: &Unit, reason: &str) -> bool {
 /// counts as living.
 pub fn keeper_lives(unit: &Unit) -> bool {
     match ExitRecord::read(unit) {
-        Ok(Some(record)) => record.keeper.is_alive().unwrap_or(true),
+        Ok(Some(record)) => process::alive(&record.keeper).unwrap_or(true),
         Ok(None) => false,
         Err(_) => true,
     }

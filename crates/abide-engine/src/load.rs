@@ -38,6 +38,8 @@ pub struct Loaded {
     pub id: InstanceId,
     /// What runs in it, and why that.
     pub program: Decided<Program>,
+    /// What the operator should know about how long it will run.
+    pub warning: Option<String>,
 }
 
 /// Starts a new instance.
@@ -46,8 +48,8 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Star
     let argv = argv(&program.decision, around.settings, &around.env, &request.args);
     let unit = around.store.create(|id| instance(id, request, &program.decision, argv, around.settings))?;
     tracing::info!(id = %unit.instance.id, "load: {} because {}", program.decision.name(), program.reason);
-    start::start(around, &unit.instance)?;
-    Ok(Loaded { id: unit.instance.id, program })
+    let started = start::start(around, &unit.instance)?;
+    Ok(Loaded { id: unit.instance.id, program, warning: started.warning })
 }
 
 fn choose(around: &Surroundings<'_>, request: &Request) -> Decided<Program> {

@@ -102,7 +102,7 @@ fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<Outcome, Sta
 
 /// Moves the keeper out of the login before anything runs in it: whatever it starts is then where it is.
 fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> Outcome {
-    let keeper = launching.keeper().pid.unsigned_abs();
+    let keeper = launching.keeper().pid;
     let outcome = unit::place(keeper, id, around.settings.unit, around.settings.linger);
     match outcome {
         Outcome::FellBack { .. } => tracing::warn!(%id, "{outcome}"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use abide_config::ConfigDir;
 use abide_engine::log;
-use abide_model::vars;
+use abide_model::{sanitised, vars};
 use abide_store::Store;
 
 use crate::cli::Cli;
@@ -44,6 +44,12 @@ impl Context {
     /// Whether a question can be asked and answered here.
     pub fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Tells the operator something that is no failure, beside what is printed.
+    pub fn warn(&self, text: &str) {
+        // Nobody is left to tell if even this can not be written.
+        let _ = writeln!(io::stderr(), "abide: {}", sanitised(text));
     }
 
     /// Asks a question whose safe answer is no. `flag` is what answers it where nobody can be asked.

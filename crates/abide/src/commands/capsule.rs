@@ -53,7 +53,7 @@ fn mux_main() -> ExitCode {
 
 /// Tells which running capsules this version can take over.
 fn probe() -> Outcome {
-    Ok(Context::for_verb("probe")?.printer.line(keeper::probe().to_string())?)
+    Ok(Context::for_verb("probe")?.printer.line(keeper::probe())?)
 }
 
 /// What a keeper runs when it has stopped: `abide capsule finish ID`.

@@ -1,6 +1,6 @@
 //! `abide doctor`
 
-use abide_engine::doctor::{self, Finding, Grade, Machine};
+use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
 use abide_store::Entry;
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   abide doctor           what this machine has, and what is wrong with it
   abide doctor --json    the same for a program
+  abide doctor --fix     turn on linger, so that sessions survive your logout; asks first
 
 Exits with 1 if something is broken; what is merely absent is no failure.";
 
@@ -22,6 +23,12 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Turn on linger where it is off; asks first
+    #[arg(long, conflicts_with = "json")]
+    fix: bool,
+    /// Answer yes to what --fix asks
+    #[arg(long, short, requires = "fix")]
+    yes: bool,
 }
 
 /// The shape of `--json`.
@@ -32,7 +39,13 @@ struct Report {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let mut findings = doctor::examine(&Machine::here());
+    let machine = Machine::here();
+    if args.fix {
+        turn_on_linger(&machine, args.yes, context)?;
+    }
+    // What is wrong with the configuration is a finding of its own, below.
+    let wishes = context.config.load().map(|set| Wishes { unit: set.unit, linger: set.linger });
+    let mut findings = doctor::examine(&machine, wishes.unwrap_or_default());
     findings.extend(examine_config(context));
     findings.extend(examine_store(context));
     let problems = findings.iter().filter(|f| f.grade == Grade::Problem).count();
@@ -46,6 +59,22 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         1 => Err(CommandError::failed("one problem was found")),
         n => Err(CommandError::failed(format!("{n} problems were found"))),
     }
+}
+
+fn turn_on_linger(machine: &Machine, yes: bool, context: &Context) -> Outcome {
+    let facts = machine.login.look();
+    if !facts.systemd {
+        return Ok(context.printer.line("Nothing to fix: this machine is not run by systemd.")?);
+    }
+    if facts.linger {
+        return Ok(context.printer.line("Nothing to fix: linger is on.")?);
+    }
+    let question = format!("Turn on linger for {}, so that sessions survive the logout?", facts.user);
+    if !yes && !context.confirm(&question, "--yes")? {
+        return Ok(context.printer.line("Nothing was changed.")?);
+    }
+    machine.login.enable_linger().map_err(CommandError::failed)?;
+    Ok(context.printer.line(format!("Linger is on for {}.", facts.user))?)
 }
 
 fn examine_config(context: &Context) -> Vec<Finding> {

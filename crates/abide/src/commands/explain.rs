@@ -1,5 +1,6 @@
 //! `abide explain`
 
+use abide_engine::start::ISOLATION;
 use abide_model::{Instance, Safe};
 
 use crate::context::Context;
@@ -38,8 +39,10 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
             instance.recipe.place
         ),
         format!("  started {} times", instance.generation),
-        "history:".to_owned(),
     ];
+    let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
+    lines.extend(isolation.map(|text| format!("  {}", Safe(text))));
+    lines.push("history:".to_owned());
     lines.extend(instance.history.iter().map(|c| format!("  {}  {:30}  {}", c.at, c.to, c.because)));
     lines
 }

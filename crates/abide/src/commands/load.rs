@@ -73,6 +73,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         load::load(around, &request)
     })?;
     let loaded = loaded.map_err(CommandError::failed)?;
+    if let Some(warning) = &loaded.warning {
+        context.warn(warning);
+    }
     if args.detach {
         let name = loaded.program.decision.name();
         return Ok(context.printer.line(format!("{}  {}", loaded.id.display_name(), Safe(name)))?);

@@ -1,0 +1,3 @@
+//! Where instances live, and what it takes to keep them there.
+
+pub mod unit;
