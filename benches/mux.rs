@@ -18,7 +18,7 @@
 //! | idle | | CPU time and voluntary context switches of servers and clients of idle attached sessions |
 //!
 //! `bare` is the program on the terminal with no multiplexer between: the speed of the kernel, of the corpus and of
-//! this harness together. Nothing can be faster.
+//! this harness together.
 //!
 //! # How far to trust it
 //!
@@ -29,7 +29,8 @@
 //!
 //! A multiplexer need not draw what is overwritten before anyone could see it, so throughput is that of the program
 //! inside, not of bytes reaching the terminal. A multiplexer that keeps no screen (`dtach`, `abduco`) has less to do;
-//! the figures that are about the screen leave it out.
+//! the figures that are about the screen leave it out. Proportional set size charges code to all who map it: a server
+//! whose binary others run as well looks smaller than it is alone.
 //!
 //! # What is touched
 //!

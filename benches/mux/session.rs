@@ -54,10 +54,9 @@ impl<'a> Session<'a> {
                 return Ok(terminal);
             }
             if deadline.remaining().is_zero() {
-                return Err(format!(
-                    "output reaches the terminal: {seen}, columns of the session: {columns:?}"
-                )
-                .into());
+                return Err(
+                    format!("its output reaches the terminal: {seen}; its columns: {columns:?}").into()
+                );
             }
             terminal.drain_for(Duration::from_millis(10))?;
         }

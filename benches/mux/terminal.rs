@@ -81,7 +81,8 @@ impl Terminal {
         loop {
             let read = self.read(deadline)?;
             let now = Moment::now();
-            if read == 0 {
+            // Output that never pauses must not outrun the limit.
+            if read == 0 || now > deadline {
                 return Ok(None);
             }
             let drawn = &self.buffer[..self.end];
@@ -100,7 +101,7 @@ impl Terminal {
     /// Reads whatever is drawn for `span`.
     pub fn drain_for(&mut self, span: Duration) -> Result<()> {
         let deadline = Moment::after(span);
-        while self.read(deadline)? > 0 {}
+        while self.read(deadline)? > 0 && !deadline.remaining().is_zero() {}
         Ok(())
     }
 
