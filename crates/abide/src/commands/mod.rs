@@ -98,7 +98,7 @@ fn check_name(name: Option<&str>, store: &Store) -> Outcome {
             .hint("1 to 63 letters, digits, `.`, `_` or `-`, not beginning with `-` or `.`"));
     }
     match store.resolve(name) {
-        Err(ResolveError::NotFound(_) | ResolveError::InTrash { .. }) => Ok(()),
+        Err(ResolveError::NotFound(_) | ResolveError::InTrash { .. } | ResolveError::TooShort(_)) => Ok(()),
         Ok(id) => Err(CommandError::failed(format!("`{name}` means {} already", id.display_name()))
             .hint("choose another name, or attach to it with `abide hardline`")),
         Err(other) => Err(CommandError::failed(other)),
