@@ -5,8 +5,12 @@ use crate::common::sandbox;
 const VERBS: &[&str] = &[
     "load",
     "hardline",
+    "resume",
     "console",
     "ls",
+    "send",
+    "peek",
+    "wait",
     "stop",
     "eject",
     "prune",
@@ -15,6 +19,10 @@ const VERBS: &[&str] = &[
     "config",
     "doctor",
     "explain",
+    "upgrade",
+    "service",
+    "upgrade",
+    "service",
     "completions",
     "man",
 ];

@@ -248,6 +248,7 @@ fn get_tells_a_default_from_what_the_file_says() {
             "policy",
             "substrate",
             "unit",
+            "linger",
             "journal",
             "scrollback",
             "prefix",

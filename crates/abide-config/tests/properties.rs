@@ -62,6 +62,7 @@ fn cases() -> Vec<Case> {
         ("policy", fixed("policy"), words(&["ask", "keep", "clean"])),
         ("substrate", fixed("substrate"), words(&["capsule", "tmux"])),
         ("unit", fixed("unit"), words(&["auto", "off", "scope", "service"])),
+        ("linger", fixed("linger"), words(&["true", "false"])),
         ("journal", fixed("journal"), words(&["off", "64KiB", "8MiB", "1GiB"])),
         ("scrollback", fixed("scrollback"), number(1_000_000)),
         ("prefix", fixed("prefix"), words(&["C-a", "C-b", "C-z", "C-Space", "C-\\", "C-]", "C-^", "C-_"])),

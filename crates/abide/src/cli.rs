@@ -52,6 +52,7 @@ pub enum Verb {
     Doctor(commands::doctor::Args),
     Explain(commands::explain::Args),
     Upgrade(commands::upgrade::Args),
+    Service(commands::service::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
 }
@@ -77,6 +78,7 @@ impl Verb {
             Self::Doctor(_) => "doctor",
             Self::Explain(_) => "explain",
             Self::Upgrade(_) => "upgrade",
+            Self::Service(_) => "service",
             Self::Completions(_) => "completions",
             Self::Man(_) => "man",
         }

@@ -36,6 +36,11 @@ impl Context {
         Ok(Self { store, config: ConfigDir::new(config, user_home), printer: Printer::new() })
     }
 
+    /// Where configuration of every program is kept.
+    pub fn config_home(&self) -> Outcome<PathBuf> {
+        dir(vars::XDG_CONFIG_HOME, ".config")
+    }
+
     /// The store with its directories made, for verbs that write.
     pub fn open_store(&self) -> Outcome<Store> {
         Store::open(self.store.layout().home().to_owned()).map_err(CommandError::failed)

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -17,6 +18,8 @@ use crate::session::{Exit, SessionId};
 const MAX_WAITING: usize = 256 << 10;
 /// A client that is slow should be skipped ahead soon, and not when a large buffer of old frames is through.
 const SEND_BUFFER: usize = 64 << 10;
+/// How long a client that was told to go may take to hear it.
+const LEAVES_WITHIN: Duration = Duration::from_secs(5);
 /// One read from a client.
 const CHUNK: usize = 16 << 10;
 /// The most that one client may listen to.
@@ -46,8 +49,8 @@ pub(super) struct Client {
     /// What it shows, if it is attached.
     pub view: Option<Box<View>>,
     subscriptions: Vec<Subscription>,
-    /// Nothing more is read; closed as soon as everything is sent.
-    leaving: bool,
+    /// Nothing more is read; closed as soon as everything is sent, and at the latest then.
+    leaving: Option<Instant>,
     /// The other side is gone.
     gone: bool,
 }
@@ -65,13 +68,13 @@ impl Client {
             greeted: false,
             view: None,
             subscriptions: Vec::new(),
-            leaving: false,
+            leaving: None,
             gone: false,
         })
     }
 
     pub fn wants_to_read(&self) -> bool {
-        !self.gone && !self.leaving && self.waiting() < MAX_WAITING
+        !self.gone && self.leaving.is_none() && self.waiting() < MAX_WAITING
     }
 
     pub fn wants_to_write(&self) -> bool {
@@ -88,12 +91,17 @@ impl Client {
     }
 
     /// Whether the connection is over.
-    pub fn is_over(&self) -> bool {
-        self.gone || (self.leaving && self.waiting() == 0)
+    pub fn is_over(&self, now: Instant) -> bool {
+        self.gone || self.leaving.is_some_and(|until| self.waiting() == 0 || until <= now)
     }
 
     pub fn is_leaving(&self) -> bool {
-        self.leaving || self.gone
+        self.leaving.is_some() || self.gone
+    }
+
+    /// When a client that was told to go, but does not read it, is dropped.
+    pub fn leaves_at(&self) -> Option<Instant> {
+        self.leaving
     }
 
     /// The other side has hung up.
@@ -175,7 +183,7 @@ impl Client {
     pub fn bye(&mut self, reason: ByeReason, message: &str, exit: Option<Exit>) {
         if !self.is_leaving() {
             self.send(Kind::Bye, &Bye { reason, message: message.to_owned(), exit });
-            self.leaving = true;
+            self.leaving = Some(Instant::now() + LEAVES_WITHIN);
         }
     }
 

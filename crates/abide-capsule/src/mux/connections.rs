@@ -1,7 +1,6 @@
 //! Connections: who is let in, what their frames are, and telling them things.
 
 use std::io;
-use std::os::unix::net::UnixListener;
 
 use serde::Serialize;
 
@@ -23,9 +22,9 @@ impl Server {
     }
 
     /// Lets in whoever knocks and is us.
-    pub fn accept(&mut self, listener: &UnixListener) {
+    pub fn accept(&mut self) {
         while self.may_accept() {
-            match socket::accept(listener).and_then(Client::new) {
+            match socket::accept(&self.listener).and_then(Client::new) {
                 Ok(client) => {
                     let id = ClientId(self.next_number());
                     self.clients.insert(id, client);
@@ -142,7 +141,7 @@ impl Server {
     /// Closes the connections that are over.
     pub fn forget_clients(&mut self) {
         let over: Vec<ClientId> =
-            self.clients.iter().filter(|(_, client)| client.is_over()).map(|(id, _)| *id).collect();
+            self.clients.iter().filter(|(_, client)| client.is_over(self.now)).map(|(id, _)| *id).collect();
         for id in over {
             let was_attached = self.clients.remove(&id).is_some_and(|client| client.view.is_some());
             self.forget_waits_of(id);

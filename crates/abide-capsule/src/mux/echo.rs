@@ -305,6 +305,30 @@ proptest! {
 }
 
 #[test]
+fn recorded_programs_come_through_unchanged() {
+    let streams: [&[u8]; 3] = [
+        include_bytes!("../../tests/mux/streams/vim.raw"),
+        include_bytes!("../../tests/mux/streams/less.raw"),
+        include_bytes!("../../tests/mux/streams/nano.raw"),
+    ];
+    let sizes = [(80, 24), (80, 23), (60, 20), (100, 40)].map(|(cols, rows)| Size { cols, rows });
+    for (client, sessions) in sizes.into_iter().zip([1, 1, 2, 3]) {
+        let tab = Size { cols: 80, rows: 23 };
+        let mut bench = Bench::new(client, tab, sessions, StatusBar::Bottom);
+        let pieces = streams.map(|stream| stream.chunks(61).collect::<Vec<_>>());
+        for at in 0..pieces.iter().map(Vec::len).max().unwrap() {
+            for (session, pieces) in pieces.iter().enumerate() {
+                if let Some(piece) = pieces.get(at) {
+                    bench.feed(session, piece);
+                }
+            }
+            bench.draw();
+            bench.check().unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_held_pane_stays_as_it_was_while_its_neighbour_goes_on() {
     let size = Size { cols: 21, rows: 4 };
     let mut bench = Bench::new(size, size, 1, StatusBar::Off);

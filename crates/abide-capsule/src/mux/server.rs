@@ -28,7 +28,7 @@ use crate::signals::SignalFd;
 use crate::unit::Unit;
 
 /// How much of one session's output is read before everybody else has a turn.
-const SLICE: usize = 64 << 10;
+const SLICE: usize = 32 << 10;
 const LEAST_SLICE: usize = 8 << 10;
 /// How long clients that do not read are waited for at the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -51,7 +51,7 @@ pub(super) enum MuxError {
 /// Everything that the mux has.
 pub(super) struct Server {
     pub link: Link,
-    listener: UnixListener,
+    pub listener: UnixListener,
     signals: SignalFd,
     pub unit: Unit,
     pub generation: u64,
@@ -158,7 +158,7 @@ impl Server {
             match one {
                 Ready::Signals => self.on_signals()?,
                 Ready::Link => self.hear_keeper()?,
-                Ready::Listener => self.accept(&self.listener.try_clone()?),
+                Ready::Listener => self.accept(),
                 Ready::Client(id, flags) if flags.intersects(!PollFlags::OUT) => {
                     self.hear_client(id, flags.contains(PollFlags::IN));
                 }
@@ -223,6 +223,9 @@ impl Server {
     /// When something is due without anything happening before.
     fn deadline(&self) -> Option<Instant> {
         let clients = self.clients.values().filter_map(|client| {
+            if client.is_leaving() {
+                return client.leaves_at();
+            }
             let view = client.view.as_ref()?;
             let frame = view.frame_at().filter(|_| client.is_caught_up());
             [frame, view.message_until(), view.tokens_until()].into_iter().flatten().min()
@@ -325,7 +328,11 @@ impl Server {
 
     fn session_ended(&mut self, mut session: Session) {
         let exit = session.exit.unwrap_or(Exit::Code(0));
-        session.settle();
+        if super::spawn::is_passing(&session) && self.stopping.is_none() {
+            super::spawn::forget_journal(&session, &self.unit);
+        } else {
+            session.settle();
+        }
         self.tell_keeper(&ToKeeper::Drained { id: session.id.clone() });
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
@@ -335,9 +342,6 @@ impl Server {
         self.session_waits_end(&session.id, exit);
         self.layout.retain(|id| *id != session.id);
         self.refit = true;
-        if self.stopping.is_none() {
-            super::spawn::forget_journal(&session, &self.unit);
-        }
         let label = session.label().to_owned();
         if self.layout.tabs().is_empty() {
             let message = format!("{label} ended ({exit})");
@@ -372,6 +376,8 @@ impl Server {
         for client in self.clients.values_mut() {
             client.bye(reason, &message, None);
         }
+        // Before the disk, which may take its time.
+        self.flush_clients();
         if let Some(syncing) = self.syncing.take() {
             // Its own errors were reported; that it is over is all that matters.
             let _ = syncing.join();
@@ -382,7 +388,7 @@ impl Server {
         let deadline = Instant::now() + LAST_WORDS;
         loop {
             self.flush_clients();
-            self.clients.retain(|_, client| !client.is_over());
+            self.clients.retain(|_, client| !client.is_over(deadline));
             let left = deadline.saturating_duration_since(Instant::now());
             if self.clients.is_empty() || left.is_zero() {
                 return;

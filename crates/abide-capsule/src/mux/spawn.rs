@@ -200,11 +200,13 @@ impl Server {
     }
 }
 
-/// Removes the journal of a shell that was opened by a key and has ended.
+/// Whether a session was opened by a key, and leaves nothing to come back to when it ends.
+pub(super) fn is_passing(session: &Session) -> bool {
+    session.meta.get(PASSING).is_some()
+}
+
+/// Removes the journal of a session.
 pub(super) fn forget_journal(session: &Session, unit: &Unit) {
-    if session.meta.get(PASSING).is_none() {
-        return;
-    }
     // The ring and whatever belongs to it are named after the session. What can not be removed goes with the unit.
     let name = format!("{}.", session.id);
     for entry in std::fs::read_dir(unit.journal_dir()).into_iter().flatten().flatten() {

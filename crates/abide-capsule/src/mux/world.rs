@@ -145,7 +145,8 @@ impl<'a> World<'a> {
 
     fn outer(&self, view: &View, tab: &Tab) -> Outer {
         let Some(session) = self.session(&tab.focused) else { return Outer::default() };
-        let title = if self.options.notifications { printable(session.term.title()) } else { String::new() };
+        let own = if self.options.notifications { printable(session.term.title()) } else { String::new() };
+        let title = if own.is_empty() { printable(session.label()) } else { own };
         let outer = Outer::of(&session.term.modes(), &session.term.cursor(), &title, view.knows_kitty);
         if view.mode == Mode::Session { outer } else { outer.for_ourselves() }
     }

@@ -15,6 +15,7 @@ pub mod peek;
 pub mod prune;
 pub mod resume;
 pub mod send;
+pub mod service;
 pub mod stop;
 pub mod trash;
 pub mod upgrade;
@@ -54,6 +55,7 @@ pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
         Some(Verb::Doctor(args)) => doctor::run(args, context),
         Some(Verb::Explain(args)) => explain::run(args, context),
         Some(Verb::Upgrade(args)) => upgrade::run(args, context),
+        Some(Verb::Service(args)) => service::run(args, context),
         Some(Verb::Completions(args)) => completions::run(args, context),
         Some(Verb::Man(args)) => man::run(args, context),
     }
