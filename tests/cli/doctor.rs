@@ -43,3 +43,19 @@ fn damage_and_mistakes_are_problems_with_an_advice() {
     }
     assert!(run.stderr.contains("problems were found"), "{}", run.stderr);
 }
+
+#[test]
+fn the_doctor_finds_the_engine_that_runs() {
+    if std::env::var_os("ABIDE_TEST_CONTAINERS").is_none() {
+        eprintln!("SKIPPED: no engine; `./scripts/test` starts one");
+        return;
+    }
+    let mut sandbox = sandbox();
+    if let Some(host) = std::env::var_os("DOCKER_HOST") {
+        sandbox.set("DOCKER_HOST", host);
+    }
+    let report = sandbox.abide(["doctor", "--json"]).json();
+    let docker = report["findings"].as_array().unwrap().iter().find(|f| f["subject"] == "docker").unwrap();
+    assert_eq!(docker["grade"], "ok", "{docker}");
+    assert!(docker["detail"].as_str().unwrap().starts_with("engine "), "{docker}");
+}
