@@ -109,9 +109,11 @@ impl Launching {
         let log = log.display().to_string();
         match receive(&link, &log)? {
             Answer::Up { pid } => {
-                let keeper = u32::try_from(pid).ok().and_then(abide_sys::process::identity);
-                let keeper = keeper.ok_or_else(|| LaunchError::NoAnswer("ended at once", log.clone()))?;
-                Ok(Self { link, keeper, log })
+                match u32::try_from(pid).ok().and_then(abide_sys::process::identity) {
+                    Some(keeper) => Ok(Self { link, keeper, log }),
+                    // It is gone already; its next word, if it left one, says why.
+                    None => Err(receive(&link, &log).map_or_else(|error| error, refusal)),
+                }
             }
             other => Err(refusal(other)),
         }
