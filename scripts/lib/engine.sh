@@ -71,8 +71,8 @@ make_base_image() {
     docker import "$cache" abide-test-base >/dev/null
 }
 
-# Makes the image `abide-test-systemd`: the base with systemd as PID 1, logind, an SSH server, and two people who can log in to
-# it and to each other's machine with one key. Cached like the base; remove the tarball below target/ after a change here.
+# Makes the image `abide-test-systemd`: the base with systemd, logind, an SSH server, and two people as whom root can log in.
+# Cached like the base; remove the tarball below target/ after a change here.
 make_systemd_image() {
     if docker image inspect abide-test-systemd >/dev/null 2>&1; then
         return 0
@@ -89,9 +89,9 @@ apt-get install -qy --no-install-recommends systemd systemd-sysv dbus dbus-user-
     openssh-server openssh-client polkitd procps psmisc tmux
 # Nothing here has hardware, and a container that waits for it boots late or degraded.
 systemctl mask systemd-udevd.service systemd-modules-load.service getty.target console-getty.service \
-    systemd-logind-varlink.socket systemd-networkd-wait-online.service apt-daily.timer apt-daily-upgrade.timer
+    apt-daily.timer apt-daily-upgrade.timer
 systemctl enable ssh.service
-# Without the user manager of a closed login lingering for its default ten seconds the tests are a minute shorter.
+# The user manager of a closed login stays for ten seconds by default; no test has to wait that long.
 mkdir -p /etc/systemd/logind.conf.d
 printf '[Login]\nUserStopDelaySec=1\n' >/etc/systemd/logind.conf.d/tests.conf
 printf 'UseDNS no\nPrintMotd no\n' >/etc/ssh/sshd_config.d/tests.conf

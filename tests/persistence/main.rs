@@ -1,2 +1,12 @@
-//! What survives a logout, on a real systemd.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+//! What survives a logout, on a real systemd with a real logind and a real SSH server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
+
+mod fallback;
+mod linger;
+mod logout;
+mod machine;
+mod person;
+mod reboot;
+mod script;
+mod table;
+mod users;

@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 pub use args::{ArgsError, Config, KeeperArgs};
-pub use launch::{LaunchError, Launched, Launching, launch};
+pub use launch::{LaunchError, Launched, Launching};
 pub use record::{ExitRecord, RecordedSession, StopReason};
 pub use upgrade::probe;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_model::program::AGENTS;
-use abide_model::unit::{self, Facts, Fate, Placement};
+use abide_model::unit::{self, Facts, Fate, Home, Placement};
 use abide_model::{UnitMode, vars};
 use abide_places::unit::Login;
 use abide_sys::run::{self, RunError};
@@ -159,6 +159,9 @@ fn logout(wishes: Wishes, facts: &Facts) -> Finding {
         Fate::Survives if !facts.systemd => {
             found(Grade::Absent, "sessions are plain daemons, which survive it".to_owned())
         }
+        Fate::Survives if facts.home == Home::Elsewhere => {
+            found(Grade::Ok, "this is no login session, so no logout ends what is started from it".to_owned())
+        }
         Fate::Survives if wishes.unit == UnitMode::Off => {
             found(Grade::Ok, "sessions are plain daemons, and logind lets them live".to_owned())
         }
@@ -280,8 +283,8 @@ mod tests {
     }
 
     fn facts(linger: bool, kills: bool) -> Facts {
-        let home = unit::Home::Login;
-        Facts { systemd: true, bus_fault: None, linger, kills: Some(kills), home, user: "ada".into() }
+        let (home, user) = (Home::Login, "ada".to_owned());
+        Facts { systemd: true, bus_fault: None, linger, kills: Some(kills), home, user }
     }
 
     #[test]

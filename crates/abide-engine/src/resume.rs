@@ -8,7 +8,7 @@ use abide_store::{Entry, Store};
 use abide_sys::{clock, process};
 
 use crate::live;
-use crate::start::{self, StartError, Surroundings};
+use crate::start::{self, StartError, Started, Surroundings};
 
 /// How long after its start an instance is looked at again before it counts as up.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -34,7 +34,7 @@ pub enum ResumeError {
 }
 
 /// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
-pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Instance, ResumeError> {
+pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, ResumeError> {
     let instance = around.store.update(id, |instance| -> Result<Instance, ResumeError> {
         instance.apply(&Event::Resume { by: process::this() }, "resumed by the operator", clock::now())?;
         let coming_back: Vec<_> = instance.sessions_to_resume().iter().map(|session| session.id).collect();
@@ -50,8 +50,7 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Instance, Res
         let reason = if session.agent.is_some() { "conversation_unknown" } else { "no_agent" };
         tracing::info!(%id, session = %session.id, "resume: none reason={reason}");
     }
-    start::start(around, &instance)?;
-    Ok(instance)
+    Ok(start::start(around, &instance)?)
 }
 
 /// The instances that a crash, a stop or a reboot took down, oldest first. What was kept on purpose is not among them.

@@ -93,10 +93,10 @@ pub fn fate(facts: &Facts) -> Fate {
     }
 }
 
-/// What the operator should know about a supervisor that stayed a plain daemon because of `why`; `None` where systemd has
-/// no part in it, and nothing can be done.
+/// What the operator should know about a supervisor that stayed a plain daemon because of `why`; `None` where no logout
+/// concerns it.
 pub fn warning(facts: &Facts, why: &str) -> Option<String> {
-    if !facts.systemd {
+    if !facts.systemd || facts.home == Home::Elsewhere {
         return None;
     }
     let prospect = match fate(facts) {
@@ -184,13 +184,15 @@ mod tests {
     }
 
     #[test]
-    fn without_systemd_nothing_is_tried_and_nobody_is_warned() {
+    fn where_no_logout_concerns_it_nobody_is_warned() {
         let bare =
             Facts { systemd: false, bus_fault: Some("none".into()), kills: None, ..facts(false, false) };
         for mode in UNITS {
             assert_eq!(decide(mode, &bare, true).decision, Placement::Plain(Fate::Survives));
         }
         assert_eq!(warning(&bare, "why"), None);
+        let in_a_service = Facts { home: Home::Elsewhere, ..facts(false, true) };
+        assert_eq!(warning(&in_a_service, "why"), None, "no logout concerns it");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The systemd user unit of a capsule on the host.
 //!
-//! What is processed together with a login ends with it. A capsule's keeper is therefore moved into a transient scope of
-//! the user manager before anything runs in it, where that makes it survive; [`abide_model::unit`] decides where it does.
+//! What runs in a login session may end with it. A capsule's keeper is therefore moved into a transient scope of the user
+//! manager before anything runs in it, where that makes it survive; [`abide_model::unit`] decides where it does.
 //! Failing to make a unit never blocks a session: whatever goes wrong here is an [`Outcome`], not an error.
 //!
 //! A scope serves `unit = "service"` too. What a service has beyond a scope is that the manager starts its main process
@@ -15,7 +15,7 @@ use std::fmt;
 use std::time::Duration;
 
 use abide_model::unit::{self, Facts, Placement};
-use abide_model::{Decided, InstanceId, UnitMode};
+use abide_model::{InstanceId, UnitMode};
 
 pub use bus::LingerError;
 pub use login::Login;
@@ -69,15 +69,6 @@ impl Outcome {
             Self::Unavailable { warning, .. } | Self::FellBack { warning, .. } => warning.as_deref(),
         }
     }
-
-    fn without_unit(mode: UnitMode, facts: &Facts, why: String) -> Self {
-        let warning = unit::warning(facts, &why);
-        match mode {
-            UnitMode::Off => Self::Disabled,
-            UnitMode::Auto => Self::Unavailable { why, warning },
-            UnitMode::Scope | UnitMode::Service => Self::FellBack { why, warning },
-        }
-    }
 }
 
 /// Everything that bears on whether sessions of this login survive its end.
@@ -97,34 +88,28 @@ pub fn place(keeper: u32, id: InstanceId, mode: UnitMode, may_enable_linger: boo
     }
     let login = Login::here();
     let mut facts = login.look();
-    let Decided { decision, reason } = unit::decide(mode, &facts, may_enable_linger);
-    let mut why = reason.into_owned();
-    let decision = match decision {
-        Placement::EnableLinger => {
-            if let Err(refusal) = login.enable_linger() {
-                why = format!("linger is off and could not be turned on: {}", refusal.why());
-            }
-            facts = login.look();
-            let again = unit::decide(mode, &facts, false);
-            if facts.linger {
-                why = again.reason.into_owned();
-            }
-            again.decision
-        }
-        other => other,
-    };
-    if decision == Placement::Unit {
-        match move_into_unit(&login, keeper, id) {
-            Ok(unit) => return Outcome::Enabled { unit },
-            Err(why) => {
-                login.ask_logind(&mut facts);
-                let warning = unit::warning(&facts, &why);
-                return Outcome::FellBack { why, warning };
-            }
+    let mut decided = unit::decide(mode, &facts, may_enable_linger);
+    if decided.decision == Placement::EnableLinger {
+        let refused = login.enable_linger().err();
+        facts = login.look();
+        decided = unit::decide(mode, &facts, false);
+        if let Some(refusal) = refused {
+            decided.reason = format!("linger is off and could not be turned on: {}", refusal.why()).into();
         }
     }
+    let wanted = decided.decision == Placement::Unit;
+    let why = match wanted.then(|| move_into_unit(&login, keeper, id)) {
+        Some(Ok(unit)) => return Outcome::Enabled { unit },
+        Some(Err(why)) => why,
+        None => decided.reason.into_owned(),
+    };
+    // Only now does it matter what logind does to plain daemons, and asking it takes a process.
     login.ask_logind(&mut facts);
-    Outcome::without_unit(mode, &facts, why)
+    let warning = unit::warning(&facts, &why);
+    match mode {
+        UnitMode::Auto if !wanted => Outcome::Unavailable { why, warning },
+        _ => Outcome::FellBack { why, warning },
+    }
 }
 
 /// Makes a scope of the keeper and gives its name.

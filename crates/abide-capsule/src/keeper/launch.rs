@@ -83,24 +83,9 @@ pub struct Launching {
     log: String,
 }
 
-/// Starts a keeper and its first session. `argv` is the keeper's command line up to its own options, e.g.
-/// `[exe, "capsule", "keeper"]`; what it has to say goes to the file `log`.
-pub fn launch(
-    argv: &[OsText],
-    config: Config,
-    log: &Path,
-    first: SpawnSpec,
-) -> Result<Launched, LaunchError> {
-    let link = spawn_keeper(argv, config, log)?;
-    // Asked before it is up, which saves a round trip. If it will never be up, its own answer says why.
-    let asked = ask(&link, first);
-    let launching = Launching::when_up(link, log)?;
-    asked?;
-    launching.started()
-}
-
 impl Launching {
-    /// Starts the keeper alone, e.g. to move it where it will survive before anything depends on it.
+    /// Starts the keeper alone, so that it can be moved where it will survive before anything depends on it. `argv` is its
+    /// command line up to its own options, e.g. `[exe, "capsule", "keeper"]`; what it has to say goes to the file `log`.
     pub fn begin(argv: &[OsText], config: Config, log: &Path) -> Result<Self, LaunchError> {
         Self::when_up(spawn_keeper(argv, config, log)?, log)
     }

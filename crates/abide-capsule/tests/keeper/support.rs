@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use abide_capsule::keeper::{self, Config, ExitRecord, LaunchError, Launched};
+use abide_capsule::keeper::{Config, ExitRecord, LaunchError, Launched, Launching};
 use abide_capsule::protocol::{CallError, Connection, Status, StatusReply};
 use abide_capsule::session::{SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;
@@ -100,7 +100,7 @@ impl Capsule {
 
     pub fn try_launch(&self, first: SpawnSpec) -> Result<Launched, LaunchError> {
         let argv = [exe(), "capsule".into(), "keeper".into()];
-        keeper::launch(&argv, self.config.clone(), &self.file("log"), first)
+        Launching::begin(&argv, self.config.clone(), &self.file("log")).and_then(|keeper| keeper.start(first))
     }
 
     pub fn launch(&mut self, first: SpawnSpec) -> Launched {

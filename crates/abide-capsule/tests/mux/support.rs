@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use abide_capsule::keeper::{self, Config, Launched};
+use abide_capsule::keeper::{Config, Launched, Launching};
 use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
     Call, CallError, Connection, Format, Input, Send, Snapshot, SnapshotReply, Status, StatusReply, Until,
@@ -112,7 +112,8 @@ impl Capsule {
 
     pub fn launch(&mut self, first: SpawnSpec) -> Launched {
         let argv = [exe(), "capsule".into(), "keeper".into()];
-        let launched = keeper::launch(&argv, self.config.clone(), &self.file("log"), first);
+        let launched = Launching::begin(&argv, self.config.clone(), &self.file("log"))
+            .and_then(|keeper| keeper.start(first));
         let launched = launched.unwrap_or_else(|err| panic!("{err}\n{}", self.log()));
         self.keeper = Some(launched.keeper.clone());
         launched

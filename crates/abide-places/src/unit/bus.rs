@@ -55,7 +55,7 @@ pub fn start_scope(login: &Login, name: &str, description: &str, pid: u32) -> Re
         &["OOMPolicy", "s", "continue"],
     ];
     match start_transient(login, name, &properties) {
-        // Scopes have that property since systemd 253; before, nothing ended them for one child.
+        // An older systemd does not know that property of scopes, and does not end them for one child either.
         Err(RunError::Failed { stderr, .. }) if stderr.contains("OOMPolicy") => {
             start_transient(login, name, &properties[..3])
         }

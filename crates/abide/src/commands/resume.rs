@@ -51,7 +51,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
     let resumed =
         load::with_surroundings(&instance.scope.dir, context, |around| resume::resume(around, instance.id))?;
-    resumed.map_err(CommandError::failed)?;
+    if let Some(warning) = resumed.map_err(CommandError::failed)?.warning {
+        context.warn(&warning);
+    }
     for session in instance.sessions_to_resume().iter().filter(|session| session.agent.is_some()) {
         let note = format!(
             "{}: this version does not know its conversation; it starts anew in its tab",
