@@ -82,10 +82,11 @@ impl<'a> Person<'a> {
 
     pub fn enable_linger(&self) {
         self.machine.sh(&format!("loginctl enable-linger {}", self.user));
-        eventually("the user manager's bus", || {
-            let run =
-                self.machine.sh(&format!("test -S /run/user/$(id -u {})/bus && echo up || :", self.user));
-            (run.trim() == "up").then_some(())
+        // Its socket is there before the manager is: one that is stopped while it still starts never comes up.
+        eventually("the user manager", || {
+            let asked = "test -S /run/user/$uid/bus && systemctl show -P ActiveState user@$uid || :";
+            let state = self.machine.sh(&format!("uid=$(id -u {}); {asked}", self.user));
+            (state.trim() == "active").then_some(())
         });
     }
 
