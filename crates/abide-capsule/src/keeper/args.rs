@@ -58,7 +58,7 @@ impl Config {
 pub enum KeeperArgs {
     /// As a service (PID 1 of a container, a systemd unit): sessions are asked for over the socket.
     Serve(Config),
-    /// By [`launch`](super::launch): standard input is a link over which the first session is asked for.
+    /// By [`Launching`](super::Launching): standard input is a link over which the first session is asked for.
     Launched(Config),
     /// In the place of an older keeper, whose state is in this descriptor.
     Resume(RawFd),
