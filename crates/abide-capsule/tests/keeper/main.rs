@@ -11,6 +11,7 @@
     missing_docs
 )]
 
+#[path = "../shared/log.rs"]
 mod log;
 mod mux;
 mod session;

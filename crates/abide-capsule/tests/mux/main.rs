@@ -14,6 +14,7 @@
 mod attached;
 mod control;
 mod keyboard;
+#[path = "../shared/log.rs"]
 mod log;
 mod parts;
 mod restored;
