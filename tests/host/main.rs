@@ -3,6 +3,7 @@
 
 mod attach;
 mod common;
+mod conversations;
 mod crash;
 mod environment;
 mod lifecycle;

@@ -1,5 +1,6 @@
 //! The verbs as functions: they gather facts, ask the model, carry out what it decides, and print nothing.
 
+mod conversation;
 pub mod doctor;
 pub mod environment;
 pub mod finish;

@@ -46,10 +46,6 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Resu
         }
         Ok(instance.clone())
     })?;
-    for session in &instance.sessions {
-        let reason = if session.agent.is_some() { "conversation_unknown" } else { "no_agent" };
-        tracing::info!(%id, session = %session.id, "resume: none reason={reason}");
-    }
     Ok(start::start(around, &instance)?)
 }
 

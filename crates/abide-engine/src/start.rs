@@ -16,7 +16,7 @@ use abide_store::Store;
 use abide_sys::clock;
 
 use crate::secrets::{self, SecretError};
-use crate::{environment, finish, live};
+use crate::{conversation, environment, finish, live};
 
 /// Why an instance did not start.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,9 @@ pub enum StartError {
     /// The manifest holds a session that no capsule can have.
     #[error(transparent)]
     Session(#[from] InvalidSessionId),
+    /// The system gave no random number for an id.
+    #[error("no id for the conversation could be made: {0}")]
+    Mint(#[from] std::io::Error),
     /// The manifest holds no session to start.
     #[error("{} has no session to start", .0.display_name())]
     NoSession(InstanceId),
@@ -142,10 +145,14 @@ fn spec(around: &Surroundings<'_>, instance: &Instance, session: &Session) -> Re
         let lookup = |name: &str| around.env.get(&OsString::from(name)).cloned();
         env.insert(name.into(), secrets::resolve(name, reference, &around.home, lookup)?.reveal());
     }
+    let argv = match conversation::prepare(around, instance, session, &mut env)? {
+        Some(prepared) => prepared.argv,
+        None => session.argv.clone(),
+    };
     Ok(SpawnSpec {
         id: SessionId::new(session.id.to_string())?,
         name: session.name.clone(),
-        argv: session.argv.iter().map(OsText::from).collect(),
+        argv: argv.iter().map(OsText::from).collect(),
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         cwd: session.cwd.as_os_str().into(),
         size: around.size,

@@ -54,13 +54,6 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     if let Some(warning) = resumed.map_err(CommandError::failed)?.warning {
         context.warn(&warning);
     }
-    for session in instance.sessions_to_resume().iter().filter(|session| session.agent.is_some()) {
-        let note = format!(
-            "{}: this version does not know its conversation; it starts anew in its tab",
-            session.name
-        );
-        context.printer.line(note)?;
-    }
     match args.detach {
         true => Ok(context.printer.line(format!("{} is back", instance.id.display_name()))?),
         false => hardline::attach(instance.id, None, false, context),

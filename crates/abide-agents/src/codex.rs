@@ -1,0 +1,191 @@
+//! Codex.
+//!
+//! It takes no id. Its transcripts lie by the day on which they were begun, named by the id; the databases beside them are
+//! made from them and not needed.
+
+use std::path::{Path, PathBuf};
+
+use abide_model::Timestamp;
+use abide_model::conversation::{Candidate, Located, Typed};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::agent::{Agent, Profile};
+use crate::argv::{Grammar, Words, is_uuid};
+use crate::fatal::Fatal;
+use crate::files::{About, Look, Root, located, records};
+
+/// Days that are looked at, the newest first: some fifty years of daily use.
+const MAX_DAYS: usize = 20_000;
+
+/// Runs the agent in one process. Without it a daemon that all sessions share does the work, and outlives them.
+const ONE_PROCESS: &str = "--no-daemon";
+
+/// Codex.
+#[derive(Debug)]
+pub(crate) struct Codex;
+
+static PROFILE: Profile = Profile {
+    name: "codex",
+    grammar: Grammar {
+        program: "codex",
+        is_id: is_uuid,
+        latest: &["--last", "--all"],
+        resume_verb: &["resume"],
+        fork_verb: &["fork"],
+        resuming: &["resume", "{id}"],
+        forking: &["fork", "{id}"],
+        first_turn: &["--image", "-i"],
+        switches: &[
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--dangerously-bypass-hook-trust",
+            "--full-auto",
+            "--no-alt-screen",
+            ONE_PROCESS,
+            "--oss",
+            "--search",
+            "--strict-config",
+            "--yolo",
+        ],
+        many: &["--image", "-i"],
+        words: Words::Prompt,
+        commands: &[
+            "agents",
+            "app-server",
+            "apply",
+            "archive",
+            "cloud",
+            "completion",
+            "debug",
+            "delete",
+            "doctor",
+            "e",
+            "exec",
+            "exec-server",
+            "features",
+            "login",
+            "logout",
+            "mcp",
+            "mcp-server",
+            "plugin",
+            "queue",
+            "review",
+            "sandbox",
+            "unarchive",
+            "update",
+        ],
+        ..Grammar::UNKNOWN
+    },
+    moved_by: &[("CODEX_HOME", "")],
+    dir: ".codex",
+    fatal: &[
+        ("No saved session found with ID", Fatal::NoConversation),
+        ("no rollout found for thread id", Fatal::NoConversation),
+        ("This conversation is open in another app", Fatal::AlreadyInUse),
+        ("already has an active writer", Fatal::AlreadyInUse),
+        ("401 Unauthorized", Fatal::Auth),
+        ("Not logged in", Fatal::Auth),
+        ("error: unexpected argument", Fatal::Arguments),
+    ],
+};
+
+impl Agent for Codex {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
+        located(look(config_dir, cwd, id))
+    }
+
+    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+        let Ok(root) = Root::open(config_dir) else { return Vec::new() };
+        let named = |path: PathBuf| Some((id_of(&path)?.to_owned(), path));
+        let days = days(&root).unwrap_or_default();
+        let files = days.iter().flat_map(|day| root.files(day).unwrap_or_default());
+        root.candidates(files.filter_map(named), cwd, since, about)
+    }
+
+    fn adjust_for(&self, help: &str, argv: Vec<String>) -> Vec<String> {
+        let offered =
+            help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == ONE_PROCESS);
+        let given = argv.iter().any(|word| word == ONE_PROCESS);
+        match self.typed(&argv) {
+            Typed::Nothing | Typed::Conversation(_) if offered && !given => {
+                PROFILE.grammar.append(argv, [ONE_PROCESS])
+            }
+            _ => argv,
+        }
+    }
+}
+
+/// The directories `sessions/YYYY/MM/DD`, the newest first.
+fn days(root: &Root) -> Look<Vec<PathBuf>> {
+    let mut days = Vec::new();
+    for year in root.dirs(&root.path().join("sessions"))?.iter().rev() {
+        for month in root.dirs(year)?.iter().rev() {
+            days.extend(root.dirs(month)?.into_iter().rev());
+            if days.len() >= MAX_DAYS {
+                return Ok(days);
+            }
+        }
+    }
+    Ok(days)
+}
+
+/// The id in `rollout-<time>-<id>.jsonl`.
+fn id_of(path: &Path) -> Option<&str> {
+    let stem = path.file_name()?.to_str()?.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
+    stem.get(stem.len().checked_sub(36)?..).filter(|id| is_uuid(id))
+}
+
+fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+    if !is_uuid(id) {
+        return Err(format!("`{id}` is not an id of this agent"));
+    }
+    let root = Root::open(config_dir)?;
+    for day in days(&root)? {
+        if let Some(path) = root.files(&day)?.iter().find(|path| id_of(path) == Some(id)) {
+            return root.judge(path, cwd, about);
+        }
+    }
+    Ok(Located::Missing)
+}
+
+#[derive(Deserialize)]
+struct Record {
+    #[serde(rename = "type")]
+    kind: String,
+    payload: Meta,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    cwd: String,
+    #[serde(default)]
+    thread_source: Option<String>,
+    #[serde(default)]
+    source: Option<Source>,
+}
+
+/// Older versions spell a sub-agent's source as an object.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Source {
+    Name(String),
+    Other(IgnoredAny),
+}
+
+fn about(head: &[u8]) -> About {
+    let Some(meta) = records::<Record>(head).find(|record| record.kind == "session_meta") else {
+        return About::default();
+    };
+    let Meta { cwd, thread_source, source } = meta.payload;
+    let named = |name: &str| name == "subagent";
+    let sub_agent = thread_source.as_deref().is_some_and(named)
+        || source.is_some_and(|source| match source {
+            Source::Name(name) => named(&name),
+            Source::Other(_) => true,
+        });
+    About { cwd: Some(cwd), sub_agent, id: None }
+}

@@ -1,0 +1,200 @@
+//! Looking at what agents keep on disk: bounded, within the agent's own directory, and never trusting what is there.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use abide_model::Timestamp;
+use abide_model::conversation::{Candidate, Located};
+use rustix::fs::OFlags;
+use serde::Deserialize;
+
+/// Entries of one directory that are looked at.
+const MAX_ENTRIES: usize = 20_000;
+
+/// How much of a transcript is read to learn whose it is. Agents say so in their first records.
+const HEAD: u64 = 256 * 1024;
+
+/// Lines of a head that are tried.
+const MAX_RECORDS: usize = 512;
+
+/// Transcripts that one discovery opens, the newest first.
+const MAX_OPENED: usize = 256;
+
+/// An answer, or why there is none.
+pub(crate) type Look<T> = Result<T, String>;
+
+/// An agent's directory, without links. Whatever leads out of it is not looked at.
+pub(crate) struct Root(PathBuf);
+
+/// A plain file.
+pub(crate) struct Seen {
+    path: PathBuf,
+    size: u64,
+    modified: Timestamp,
+}
+
+/// What a transcript says about itself.
+#[derive(Debug, Default)]
+pub(crate) struct About {
+    /// Its conversation's id, where the name of the file does not hold it.
+    pub(crate) id: Option<String>,
+    /// The directory its conversation began in.
+    pub(crate) cwd: Option<String>,
+    /// Whether it is of an agent that another agent started.
+    pub(crate) sub_agent: bool,
+}
+
+impl Seen {
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+impl Root {
+    /// A directory that is not there is no answer: it may be one that is not mounted yet.
+    pub(crate) fn open(dir: &Path) -> Look<Self> {
+        fs::canonicalize(dir).map(Self).map_err(|error| said(dir, &error))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The directories in `dir`, by name.
+    pub(crate) fn dirs(&self, dir: &Path) -> Look<Vec<PathBuf>> {
+        self.entries(dir, fs::FileType::is_dir)
+    }
+
+    /// The plain files in `dir`, by name.
+    pub(crate) fn files(&self, dir: &Path) -> Look<Vec<PathBuf>> {
+        self.entries(dir, fs::FileType::is_file)
+    }
+
+    fn entries(&self, dir: &Path, wanted: fn(&fs::FileType) -> bool) -> Look<Vec<PathBuf>> {
+        let listing = match fs::read_dir(dir) {
+            Ok(listing) => listing,
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(said(dir, &error)),
+        };
+        self.hold(dir)?;
+        let mut paths = Vec::new();
+        for (count, entry) in listing.enumerate() {
+            if count == MAX_ENTRIES {
+                return Err(format!("{} holds too many files", dir.display()));
+            }
+            let entry = entry.map_err(|error| said(dir, &error))?;
+            if entry.file_type().is_ok_and(|kind| wanted(&kind)) {
+                paths.push(entry.path());
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// The plain file at `path`, if anything is there.
+    pub(crate) fn file(&self, path: &Path) -> Look<Option<Seen>> {
+        let meta = match fs::symlink_metadata(path) {
+            Ok(meta) => meta,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(said(path, &error)),
+        };
+        if !meta.is_file() {
+            return Err(format!("{} is not a plain file", path.display()));
+        }
+        self.hold(path.parent().unwrap_or(path))?;
+        let since =
+            meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let modified = Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+        Ok(Some(Seen { path: path.to_owned(), size: meta.len(), modified }))
+    }
+
+    fn hold(&self, dir: &Path) -> Look<()> {
+        match fs::canonicalize(dir) {
+            Ok(real) if real.starts_with(&self.0) => Ok(()),
+            Ok(real) => {
+                Err(format!("{} leads out of {}, to {}", dir.display(), self.0.display(), real.display()))
+            }
+            Err(error) => Err(said(dir, &error)),
+        }
+    }
+
+    /// Judges the transcript at `path` of a conversation in `cwd`; `about` reads its head.
+    pub(crate) fn judge(&self, path: &Path, cwd: &Path, about: impl Fn(&[u8]) -> About) -> Look<Located> {
+        let Some(seen) = self.file(path)?.filter(|seen| seen.size > 0) else { return Ok(Located::Missing) };
+        match about(&head(&seen.path)?).cwd {
+            Some(recorded) if !same_dir(&recorded, cwd) => {
+                Err(format!("{} was recorded in {recorded}", path.display()))
+            }
+            _ => Ok(Located::Found(seen.path)),
+        }
+    }
+
+    /// Which of the transcripts `named` by id were written since `since` in `cwd`, the newest first. What can not be
+    /// read is passed over.
+    pub(crate) fn candidates(
+        &self,
+        named: impl IntoIterator<Item = (String, PathBuf)>,
+        cwd: &Path,
+        since: Timestamp,
+        about: impl Fn(&[u8]) -> About,
+    ) -> Vec<Candidate> {
+        let seen = |(id, path): (String, PathBuf)| self.file(&path).ok().flatten().map(|seen| (id, seen));
+        let mut recent: Vec<(String, Seen)> = named
+            .into_iter()
+            .filter_map(seen)
+            .filter(|(_, seen)| seen.size > 0 && seen.modified >= since)
+            .collect();
+        recent.sort_by(|(_, a), (_, b)| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+        recent.truncate(MAX_OPENED);
+        let matching = recent.into_iter().filter_map(|(named, Seen { path, size, modified })| {
+            let About { id, cwd: recorded, sub_agent } = about(&head(&path).ok()?);
+            let own = !sub_agent && same_dir(&recorded?, cwd);
+            own.then(|| Candidate { id: id.unwrap_or(named), path, cwd: real(cwd), modified, size })
+        });
+        matching.collect()
+    }
+}
+
+/// The first bytes of the plain file at `path`.
+pub(crate) fn head(path: &Path) -> Look<Vec<u8>> {
+    // What was a file a moment ago may be a link or a pipe by now; neither is followed or waited for.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
+    let open = || fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path);
+    let read = |file: File| {
+        let mut bytes = Vec::new();
+        file.take(HEAD).read_to_end(&mut bytes).map(|_| bytes)
+    };
+    open().and_then(read).map_err(|error| said(path, &error))
+}
+
+/// The records of a head that are a `T`. A line that is cut, torn or of another kind is passed over, as agents do.
+pub(crate) fn records<'a, T: Deserialize<'a> + 'a>(head: &'a [u8]) -> impl Iterator<Item = T> + 'a {
+    head.split(|byte| *byte == b'\n').take(MAX_RECORDS).filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+/// `path` without links, or as it is if it is not there.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether two names mean the same directory.
+pub(crate) fn same_dir(recorded: &str, cwd: &Path) -> bool {
+    let recorded = Path::new(recorded);
+    recorded == cwd || (recorded.is_absolute() && real(recorded) == real(cwd))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn said(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// A look-up that ended early says why.
+pub(crate) fn located(look: Look<Located>) -> Located {
+    look.unwrap_or_else(Located::Unknown)
+}

@@ -1,0 +1,79 @@
+//! The agents: how each is started and resumed, where it keeps its conversations, and how it says that it can not go on.
+//!
+//! One file per agent, and nothing outside this crate tells one agent from another. Which conversation a session is
+//! started in is decided in `abide_model::conversation`; this crate gathers the facts for it and spells the command line
+//! that carries it out. It starts no process and writes no file.
+
+mod agent;
+mod amp;
+pub mod argv;
+mod claude;
+mod codex;
+mod copilot;
+mod custom;
+mod fatal;
+mod files;
+mod gemini;
+mod kimi;
+mod mint;
+mod opencode;
+mod prepare;
+mod projects;
+mod qwen;
+
+use std::ops::Deref;
+
+pub use abide_model::conversation::{Begin, Candidate, Located, Typed};
+pub use agent::{Agent, Profile};
+pub use custom::Custom;
+pub use fatal::Fatal;
+pub use mint::mint_uuid;
+pub use prepare::{Prepared, Situation, prepare};
+
+/// The agents that abide knows, in the order in which one is looked for.
+pub static KNOWN: &[&dyn Agent] = &[
+    &claude::Claude,
+    &codex::Codex,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &kimi::Kimi,
+    &qwen::Qwen,
+    &copilot::Copilot,
+    &amp::Amp,
+];
+
+/// The agent that abide knows as `name`.
+pub fn agent(name: &str) -> Option<&'static dyn Agent> {
+    KNOWN.iter().copied().find(|agent| agent.name() == name)
+}
+
+/// The agent of a session: one that abide knows, or one that only the configuration describes.
+#[derive(Debug)]
+pub enum Chosen {
+    /// Known by name, or by what its command runs.
+    Known(&'static dyn Agent),
+    /// Described.
+    Custom(Custom),
+}
+
+impl Deref for Chosen {
+    type Target = dyn Agent;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Known(agent) => *agent,
+            Self::Custom(agent) => agent,
+        }
+    }
+}
+
+/// The agent of a session that calls it `name` and runs `argv`; `resume` is the configured command that resumes `{id}`.
+///
+/// A described agent that says nothing of resuming and runs a known program, such as `work = { command = ["claude"] }`, is
+/// that known agent.
+pub fn for_session(name: &str, argv: &[String], resume: Option<&[String]>) -> Chosen {
+    let program = argv.first().and_then(|word| word.rsplit('/').next());
+    let by_program = || KNOWN.iter().copied().find(|known| Some(known.program()) == program);
+    let known = agent(name).or_else(|| if resume.is_none() { by_program() } else { None });
+    known.map_or_else(|| Chosen::Custom(Custom::new(name, resume)), Chosen::Known)
+}

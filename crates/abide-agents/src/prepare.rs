@@ -1,0 +1,90 @@
+//! From what is remembered of a session to the command line that starts it: gathers the facts, has them decided, and spells
+//! the decision.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use abide_model::conversation::{self, Begin, Beginning, Bound, Candidate, Located};
+use abide_model::{Conversation, Decided, Timestamp};
+
+use crate::agent::Agent;
+use crate::files::real;
+use crate::mint::mint_uuid;
+
+/// What is remembered of a session that is about to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    /// What the operator wants to run.
+    pub argv: &'a [String],
+    /// Where.
+    pub cwd: &'a Path,
+    /// The agent's directory, as [`Agent::config_dir`] says.
+    pub config_dir: &'a Path,
+    /// When the session was first started.
+    pub created: Timestamp,
+    /// Whether it ran before.
+    pub started_before: bool,
+    /// The conversation it is in.
+    pub conversation: Option<&'a Conversation>,
+    /// Every id that any other session was ever in.
+    pub claimed: &'a [&'a str],
+}
+
+/// How a session is started.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What was decided, and why. `begin.decision.binding()` is to be bound before the start.
+    pub begin: Decided<Begin>,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// The transcript that the agent will go on with, if it was seen.
+    pub transcript: Option<PathBuf>,
+    /// Why the transcript of the bound conversation could not be examined.
+    pub unverified: Option<String>,
+}
+
+/// Decides how the session is started, and spells it.
+pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepared> {
+    let Situation { argv, cwd, config_dir, created, .. } = *situation;
+    let bound = situation.conversation.map(|bound| (bound, agent.transcript(config_dir, cwd, &bound.id)));
+    let candidates = match bound {
+        None if situation.started_before => agent.discover(config_dir, cwd, created),
+        _ => Vec::new(),
+    };
+    let minted = if agent.mints() { Some(mint_uuid()?) } else { None };
+    let begin = conversation::begin(&Beginning {
+        started_before: situation.started_before,
+        created,
+        cwd: &real(cwd),
+        typed: &agent.typed(argv),
+        bound: bound.as_ref().map(|(bound, located)| Bound {
+            id: &bound.id,
+            located,
+            seen: bound.transcript.is_some(),
+        }),
+        minted: minted.as_deref(),
+        can_resume: bound.as_ref().map_or(agent.resumes(), |(b, _)| agent.resume(argv, &b.id).is_some()),
+        wrapped: is_wrapped(agent, argv),
+        candidates: &candidates,
+        claimed: situation.claimed,
+    });
+    // Nothing is decided that the agent can not do, so that this never falls back.
+    let argv = agent.command(argv, &begin.decision).unwrap_or_else(|| argv.to_vec());
+    let (transcript, unverified) = match bound {
+        Some((_, Located::Found(path))) => (Some(path), None),
+        Some((_, Located::Unknown(why))) => (None, Some(why)),
+        Some((_, Located::Missing)) => (None, None),
+        None => (taken(&begin.decision, candidates), None),
+    };
+    Ok(Prepared { begin, argv, transcript, unverified })
+}
+
+fn is_wrapped(agent: &dyn Agent, argv: &[String]) -> bool {
+    argv.first().and_then(|word| word.rsplit('/').next()) != Some(agent.program())
+}
+
+/// The transcript of the candidate that was taken, if one was.
+fn taken(begin: &Begin, candidates: Vec<Candidate>) -> Option<PathBuf> {
+    let Begin::Resume { id } = begin else { return None };
+    candidates.into_iter().find(|candidate| candidate.id == *id).map(|candidate| candidate.path)
+}

@@ -1,0 +1,134 @@
+//! Transcripts kept as `projects/<directory>/…/<id>.jsonl`, the directory's name made from the working directory.
+//!
+//! That name can not be read back and two directories may share one, so that what a transcript says of itself decides.
+
+use std::path::{Path, PathBuf};
+
+use abide_model::Timestamp;
+use abide_model::conversation::{Candidate, Located};
+use serde::Deserialize;
+
+use crate::argv::is_uuid;
+use crate::files::{About, Look, Root, located, real, records};
+
+/// Names longer than this are cut and end in a hash.
+const MAX_NAME: usize = 200;
+
+/// The directory's name for `cwd`, which has no links.
+fn name(cwd: &Path) -> String {
+    // The agents count in UTF-16: an emoji becomes two dashes.
+    let units: Vec<u16> = cwd.to_string_lossy().encode_utf16().collect();
+    let plain = |unit: &u16| match u8::try_from(*unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    };
+    let name: String = units.iter().take(MAX_NAME).map(plain).collect();
+    if units.len() <= MAX_NAME {
+        return name;
+    }
+    let hash = units.iter().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(*unit)));
+    format!("{name}-{}", base36(hash.unsigned_abs()))
+}
+
+fn base36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.iter().rev().collect();
+        }
+    }
+}
+
+/// Where in `project` the transcripts are: in the directory `inside` it, or right there.
+fn transcripts(project: &Path, inside: &str) -> PathBuf {
+    if inside.is_empty() { project.to_owned() } else { project.join(inside) }
+}
+
+/// The record that says where a conversation was held.
+#[derive(Deserialize)]
+struct Record {
+    cwd: String,
+    #[serde(default, rename = "isSidechain")]
+    sidechain: bool,
+}
+
+fn about(head: &[u8]) -> About {
+    // Later records follow the agent from directory to directory; the first says where it began.
+    let first = records::<Record>(head).next();
+    first.map_or_else(About::default, |r| About { cwd: Some(r.cwd), sub_agent: r.sidechain, id: None })
+}
+
+/// Where the transcript of conversation `id` is.
+pub(crate) fn transcript(config_dir: &Path, inside: &str, cwd: &Path, id: &str) -> Located {
+    located(look(config_dir, inside, cwd, id))
+}
+
+fn look(config_dir: &Path, inside: &str, cwd: &Path, id: &str) -> Look<Located> {
+    if !is_uuid(id) {
+        return Err(format!("`{id}` is not an id of this agent"));
+    }
+    let root = Root::open(config_dir)?;
+    let projects = root.path().join("projects");
+    let file = format!("{id}.jsonl");
+    let own = transcripts(&projects.join(name(&real(cwd))), inside).join(&file);
+    let found = root.judge(&own, cwd, about)?;
+    if found != Located::Missing {
+        return Ok(found);
+    }
+    // A conversation that was begun elsewhere stays there. Taken for missing, it would be started over.
+    for project in root.dirs(&projects)? {
+        let other = transcripts(&project, inside).join(&file);
+        if other != own && root.judge(&other, cwd, |_| About::default())? != Located::Missing {
+            return Err(format!("{} is of another directory", other.display()));
+        }
+    }
+    Ok(Located::Missing)
+}
+
+/// The transcripts that could be those of a session in `cwd`.
+pub(crate) fn discover(config_dir: &Path, inside: &str, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+    let Ok(root) = Root::open(config_dir) else { return Vec::new() };
+    let dir = transcripts(&root.path().join("projects").join(name(&real(cwd))), inside);
+    // Sub-agents write `agent-….jsonl` beside the conversation that started them.
+    let named = |path: PathBuf| {
+        let id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_uuid(id))?.to_owned();
+        Some((id, path))
+    };
+    let named = root.files(&dir).unwrap_or_default().into_iter().filter_map(named);
+    root.candidates(named, cwd, since, about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_that_is_no_letter_or_digit_becomes_a_dash() {
+        for (cwd, expected) in [
+            ("/home/dev/proj", "-home-dev-proj"),
+            ("/home/dev/a.b", "-home-dev-a-b"),
+            ("/home/dev/a_b", "-home-dev-a-b"),
+            ("/srv/my proj~1", "-srv-my-proj-1"),
+            ("/srv/caf\u{e9}", "-srv-caf-"),
+            ("/srv/\u{1f980}", "-srv---"),
+        ] {
+            assert_eq!(name(Path::new(cwd)), expected);
+        }
+    }
+
+    /// The endings were computed apart from this code, from the description of the rule.
+    #[test]
+    fn a_long_name_is_cut_and_ends_in_a_hash_of_the_whole_path() {
+        let deep = format!("/srv/{}end", "deep_dir.x/".repeat(20));
+        let wide = format!("/srv/{}", "\u{e9}\u{1f980}".repeat(80));
+        let just = format!("/{}", "a".repeat(199));
+        let over = format!("/{}", "a".repeat(200));
+        assert_eq!(name(Path::new(&just)), just.replace('/', "-"), "200 units are not cut");
+        for (cwd, ending) in [(&deep, "p-dir-ug99n0"), (&wide, "------3afcuf"), (&over, "aaaaa-b6ymvl")] {
+            let name = name(Path::new(cwd));
+            assert_eq!((name.len(), &name[195..]), (207, ending), "{cwd}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Which conversation a session is started in.
+//!
+//! One decision serves the first start, a restart, error recovery and a restore. It only ever says what to bind in
+//! addition: nothing here forgets an id, so a look-up that failed can cost a resume and never a conversation.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use crate::decide::Decided;
+use crate::session::Origin;
+use crate::time::Timestamp;
+
+/// Why a session is started the way it is, as logs spell it: `resume: id=… reason=…`.
+pub mod reason {
+    /// The bound conversation's transcript is where the agent will look.
+    pub const DATA_PRESENT: &str = "conversation_data_present";
+    /// The transcript can not be examined; the agent is given the exact id and will say if it is wrong.
+    pub const UNVERIFIED: &str = "transcript_unverified";
+    /// The session never ran and nobody named a conversation.
+    pub const FRESH: &str = "fresh_session";
+    /// The session ran, but nothing was said in it.
+    pub const NO_TRANSCRIPT_YET: &str = "no_transcript_yet";
+    /// There was a transcript and it is gone.
+    pub const TRANSCRIPT_GONE: &str = "transcript_gone";
+    /// The session had no id, and what it wrote was found on disk.
+    pub const DISCOVERED: &str = "jsonl_discovery";
+    /// The session had no id, and several transcripts could be its own.
+    pub const AMBIGUOUS: &str = "ambiguous";
+    /// There is a conversation, but no way to tell the agent to go on with it.
+    pub const CAN_NOT_RESUME: &str = "agent_can_not_resume";
+    /// The operator's own arguments say which conversation.
+    pub const AS_TYPED: &str = "as_typed";
+    /// What the operator runs holds no conversation, such as a login.
+    pub const NO_CONVERSATION: &str = "no_conversation";
+}
+
+/// What was found where an agent keeps the transcript of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Located {
+    /// It is there, not empty, and not of another directory.
+    Found(PathBuf),
+    /// It is certainly not there, or empty: the agent would not find the conversation.
+    Missing,
+    /// It could not be found out, and why.
+    Unknown(String),
+}
+
+/// A transcript on disk that could be a session's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The agent's id of the conversation.
+    pub id: String,
+    /// The transcript.
+    pub path: PathBuf,
+    /// The directory recorded in it, without links.
+    pub cwd: PathBuf,
+    /// When it was last written to.
+    pub modified: Timestamp,
+    /// How long it is, in bytes.
+    pub size: u64,
+}
+
+/// What the operator's own arguments say about the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typed {
+    /// Nothing: abide chooses.
+    Nothing,
+    /// They choose one; the id if they name it, `None` for "the latest", a picker or a fork.
+    Conversation(Option<String>),
+    /// They run a command of the agent that is no conversation.
+    Command,
+}
+
+/// The conversation that a session is bound to.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Where its transcript is.
+    pub located: &'a Located,
+    /// Whether its transcript was ever seen.
+    pub seen: bool,
+}
+
+/// What is known when a session is about to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning<'a> {
+    /// Whether it ran before.
+    pub started_before: bool,
+    /// When it was first started.
+    pub created: Timestamp,
+    /// The directory it runs in, without links.
+    pub cwd: &'a Path,
+    /// What the operator's arguments say.
+    pub typed: &'a Typed,
+    /// The conversation it is in.
+    pub bound: Option<Bound<'a>>,
+    /// An id made for this start; `None` if the agent takes none.
+    pub minted: Option<&'a str>,
+    /// Whether the agent can be told to resume an id.
+    pub can_resume: bool,
+    /// Whether it runs a command of the operator's own. Such a wrapper may not have passed an id on, so that what
+    /// successive runs of the session wrote is told apart by time alone.
+    pub wrapped: bool,
+    /// Transcripts on disk.
+    pub candidates: &'a [Candidate],
+    /// Every id that any other session was ever in.
+    pub claimed: &'a [&'a str],
+}
+
+/// How to start a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begin {
+    /// In a new conversation.
+    Fresh {
+        /// The id it is given, if the agent takes one.
+        minted: Option<String>,
+        /// Whether the first message in the arguments is said. One that may have been said before is not: nobody may be
+        /// there to see it run again.
+        prompt: bool,
+    },
+    /// In an existing conversation.
+    Resume {
+        /// Its id.
+        id: String,
+    },
+    /// In the conversation it was given, with the same id again, because there is nothing to resume: nothing was said yet,
+    /// or it is gone.
+    Restart {
+        /// Its id.
+        id: String,
+        /// Whether the first message in the arguments is said.
+        prompt: bool,
+    },
+    /// Exactly as the operator's arguments say.
+    AsTyped {
+        /// The conversation they name.
+        id: Option<String>,
+    },
+}
+
+impl Begin {
+    /// The conversation that the session is in once it is started so, and how that is known. Binding one that is bound
+    /// already changes nothing.
+    pub fn binding(&self) -> Option<(&str, Origin)> {
+        match self {
+            Self::Fresh { minted, .. } => minted.as_deref().map(|id| (id, Origin::Minted)),
+            Self::Resume { id } => Some((id, Origin::Discovered)),
+            Self::Restart { id, .. } => Some((id, Origin::Minted)),
+            Self::AsTyped { id } => id.as_deref().map(|id| (id, Origin::Adopted)),
+        }
+    }
+}
+
+/// Decides in which conversation a session is started.
+pub fn begin(facts: &Beginning<'_>) -> Decided<Begin> {
+    match (facts.typed, facts.bound) {
+        (Typed::Command, _) => Decided::new(Begin::AsTyped { id: None }, reason::NO_CONVERSATION),
+        (_, Some(bound)) => go_on(facts, bound),
+        (_, None) if facts.started_before => search(facts),
+        (_, None) => anew(facts, reason::FRESH),
+    }
+}
+
+fn go_on(facts: &Beginning<'_>, bound: Bound<'_>) -> Decided<Begin> {
+    let id = bound.id.to_owned();
+    match bound.located {
+        Located::Found(_) | Located::Unknown(_) if !facts.can_resume => fresh(facts, reason::CAN_NOT_RESUME),
+        Located::Found(_) => Decided::new(Begin::Resume { id }, reason::DATA_PRESENT),
+        Located::Unknown(_) => Decided::new(Begin::Resume { id }, reason::UNVERIFIED),
+        Located::Missing => {
+            let reason = if bound.seen { reason::TRANSCRIPT_GONE } else { reason::NO_TRANSCRIPT_YET };
+            match facts.minted {
+                Some(_) => Decided::new(Begin::Restart { id, prompt: !bound.seen }, reason),
+                None => fresh(facts, reason),
+            }
+        }
+    }
+}
+
+/// A session that ran without anybody learning its conversation's id.
+fn search(facts: &Beginning<'_>) -> Decided<Begin> {
+    let own = |candidate: &&Candidate| {
+        candidate.cwd == facts.cwd
+            && candidate.modified >= facts.created
+            && !facts.claimed.contains(&candidate.id.as_str())
+    };
+    let mut own: Vec<&Candidate> = facts.candidates.iter().filter(own).collect();
+    own.sort_by_key(|candidate| Reverse(candidate.modified));
+    let newest = match own.as_slice() {
+        [] => return anew(facts, reason::NO_TRANSCRIPT_YET),
+        _ if !facts.can_resume => return fresh(facts, reason::CAN_NOT_RESUME),
+        [only] => only,
+        [newest, next, ..] if facts.wrapped && newest.modified > next.modified => newest,
+        _ => return fresh(facts, reason::AMBIGUOUS),
+    };
+    Decided::new(Begin::Resume { id: newest.id.clone() }, reason::DISCOVERED)
+}
+
+/// Nothing is known to go on with: what the operator typed counts, if it says anything.
+fn anew(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
+    match facts.typed {
+        Typed::Conversation(id) => Decided::new(Begin::AsTyped { id: id.clone() }, reason::AS_TYPED),
+        Typed::Nothing | Typed::Command => fresh(facts, reason),
+    }
+}
+
+fn fresh(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
+    let minted = facts.minted.map(str::to_owned);
+    Decided::new(Begin::Fresh { minted, prompt: !facts.started_before }, reason)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const NEW: &str = "new";
+const OLD: &str = "old";
+const STARTED: i64 = 100;
+
+/// A session of an agent that takes ids, which ran before and of whose conversation nothing is known.
+fn restarted() -> Beginning<'static> {
+    Beginning {
+        started_before: true,
+        created: Timestamp(STARTED),
+        cwd: Path::new("/proj"),
+        typed: &Typed::Nothing,
+        bound: None,
+        minted: Some(NEW),
+        can_resume: true,
+        wrapped: false,
+        candidates: &[],
+        claimed: &[],
+    }
+}
+
+/// Anew, without saying the first message once more.
+fn fresh() -> Begin {
+    Begin::Fresh { minted: Some(NEW.to_owned()), prompt: false }
+}
+
+fn resume(id: &str) -> Begin {
+    Begin::Resume { id: id.to_owned() }
+}
+
+fn candidate(id: &str, cwd: &str, modified: i64) -> Candidate {
+    let path = format!("/transcripts/{id}.jsonl").into();
+    Candidate { id: id.to_owned(), path, cwd: cwd.into(), modified: Timestamp(modified), size: 1 }
+}
+
+fn decided(facts: &Beginning<'_>) -> (Begin, String) {
+    let Decided { decision, reason } = begin(facts);
+    (decision, reason.into_owned())
+}
+
+#[track_caller]
+fn expect(facts: &Beginning<'_>, decision: Begin, reason: &str) {
+    assert_eq!(decided(facts), (decision, reason.to_owned()));
+}
+
+#[test]
+fn a_first_start_is_fresh_whatever_lies_on_disk() {
+    let candidates = [candidate("a", "/proj", 200)];
+    let first = Beginning { started_before: false, candidates: &candidates, ..restarted() };
+    let anew = |minted: Option<&str>| Begin::Fresh { minted: minted.map(str::to_owned), prompt: true };
+    expect(&first, anew(Some(NEW)), "fresh_session");
+    expect(&Beginning { minted: None, ..first }, anew(None), "fresh_session");
+}
+
+#[test]
+fn a_bound_conversation_is_gone_on_with_by_what_is_known_of_its_transcript() {
+    let found = Located::Found("/t.jsonl".into());
+    let unknown = Located::Unknown("a database".to_owned());
+    let missing = Located::Missing;
+    let again = |prompt| Begin::Restart { id: OLD.to_owned(), prompt };
+    let none = Begin::Fresh { minted: None, prompt: false };
+    for (located, seen, minted, can_resume, decision, reason) in [
+        (&found, true, Some(NEW), true, resume(OLD), "conversation_data_present"),
+        (&found, false, None, true, resume(OLD), "conversation_data_present"),
+        (&unknown, false, Some(NEW), true, resume(OLD), "transcript_unverified"),
+        (&unknown, false, None, true, resume(OLD), "transcript_unverified"),
+        (&missing, false, Some(NEW), true, again(true), "no_transcript_yet"),
+        (&missing, true, Some(NEW), true, again(false), "transcript_gone"),
+        (&missing, false, None, true, none.clone(), "no_transcript_yet"),
+        (&missing, true, None, true, none.clone(), "transcript_gone"),
+        (&found, true, None, false, none.clone(), "agent_can_not_resume"),
+        (&unknown, false, None, false, none, "agent_can_not_resume"),
+    ] {
+        let bound = Some(Bound { id: OLD, located, seen });
+        expect(&Beginning { bound, minted, can_resume, ..restarted() }, decision, reason);
+    }
+}
+
+#[test]
+fn a_session_without_an_id_takes_the_one_transcript_that_can_be_its_own() {
+    let candidates = [
+        candidate("foreign", "/other", 500),
+        candidate("claimed", "/proj", 400),
+        candidate("own", "/proj", 300),
+        candidate("before", "/proj", STARTED - 1),
+    ];
+    let facts = Beginning { candidates: &candidates, claimed: &["claimed"], ..restarted() };
+    expect(&facts, resume("own"), "jsonl_discovery");
+    let all = ["claimed", "own"];
+    expect(&Beginning { claimed: &all, ..facts }, fresh(), "no_transcript_yet");
+    expect(&Beginning { can_resume: false, ..facts }, fresh(), "agent_can_not_resume");
+}
+
+#[test]
+fn several_transcripts_are_ambiguous_unless_a_wrapper_explains_them_and_then_the_newer_wins() {
+    let candidates =
+        [candidate("a", "/proj", 200), candidate("b", "/proj", 300), candidate("foreign", "/other", 900)];
+    let facts = Beginning { candidates: &candidates, ..restarted() };
+    expect(&facts, fresh(), "ambiguous");
+    let wrapped = Beginning { wrapped: true, ..facts };
+    expect(&wrapped, resume("b"), "jsonl_discovery");
+    expect(&Beginning { claimed: &["b"], ..wrapped }, resume("a"), "jsonl_discovery");
+    let same = [candidate("a", "/proj", 200), candidate("b", "/proj", 200)];
+    expect(&Beginning { candidates: &same, ..wrapped }, fresh(), "ambiguous");
+}
+
+#[test]
+fn what_the_operator_typed_counts_until_something_better_is_known() {
+    let named = Typed::Conversation(Some("typed".to_owned()));
+    let latest = Typed::Conversation(None);
+    let as_typed = |id: Option<&str>| Begin::AsTyped { id: id.map(str::to_owned) };
+    for started_before in [false, true] {
+        let facts = Beginning { started_before, ..restarted() };
+        expect(&Beginning { typed: &named, ..facts }, as_typed(Some("typed")), "as_typed");
+        expect(&Beginning { typed: &latest, ..facts }, as_typed(None), "as_typed");
+    }
+    let candidates = [candidate("own", "/proj", 200)];
+    let later = Beginning { typed: &latest, candidates: &candidates, ..restarted() };
+    expect(&later, resume("own"), "jsonl_discovery");
+    let located = Located::Found("/t".into());
+    let bound = Some(Bound { id: OLD, located: &located, seen: true });
+    expect(&Beginning { bound, ..later }, resume(OLD), "conversation_data_present");
+}
+
+#[test]
+fn a_command_that_is_no_conversation_runs_as_it_is() {
+    let located = Located::Found("/t".into());
+    let bound = Some(Bound { id: OLD, located: &located, seen: true });
+    for bound in [None, bound] {
+        let facts = Beginning { typed: &Typed::Command, bound, ..restarted() };
+        expect(&facts, Begin::AsTyped { id: None }, "no_conversation");
+    }
+}
+
+#[test]
+fn what_is_bound_says_how_it_became_known() {
+    assert_eq!(fresh().binding(), Some((NEW, Origin::Minted)));
+    assert_eq!(Begin::Fresh { minted: None, prompt: true }.binding(), None);
+    assert_eq!(resume("x").binding(), Some(("x", Origin::Discovered)));
+    assert_eq!(Begin::AsTyped { id: Some("x".into()) }.binding(), Some(("x", Origin::Adopted)));
+}
+
+proptest! {
+    #[test]
+    fn a_conversation_of_somebody_else_is_never_taken(
+        ids in proptest::collection::vec(("[a-f]", 0i64..200, any::<bool>()), 0..8),
+        claimed in proptest::collection::vec("[a-f]", 0..4),
+        wrapped: bool,
+    ) {
+        let place = |own: bool| if own { "/proj" } else { "/other" };
+        let candidates: Vec<_> = ids.iter().map(|(id, at, own)| candidate(id, place(*own), *at)).collect();
+        let claimed: Vec<&str> = claimed.iter().map(String::as_str).collect();
+        let facts = Beginning { candidates: &candidates, claimed: &claimed, wrapped, ..restarted() };
+        if let Begin::Resume { id } = begin(&facts).decision {
+            prop_assert!(!claimed.contains(&id.as_str()));
+            let own = |c: &&Candidate| c.id == id && c.cwd == Path::new("/proj") && c.modified.0 >= STARTED;
+            prop_assert!(candidates.iter().any(|c| own(&c)));
+        }
+    }
+}
