@@ -11,8 +11,11 @@ use super::tokens::Tokens;
 use crate::protocol::Attach;
 use crate::session::{SessionId, Size};
 
-/// The shortest time between two frames: 120 in a second.
+/// The time that a frame takes up: no more than 120 are drawn in a second.
 const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 120);
+/// How much unused time may be saved up and spent at once: what is typed a little faster than frames come is still echoed
+/// without waiting for the next one.
+const SAVED: Duration = Duration::from_nanos(4 * 1_000_000_000 / 120);
 /// How long a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
 /// How long the rest of an escape sequence is waited for.
@@ -126,7 +129,8 @@ impl View {
     /// A frame was drawn.
     pub fn drawn(&mut self, now: Instant) {
         self.dirty = false;
-        self.next_frame = now + FRAME;
+        let earliest = now.checked_sub(SAVED).unwrap_or(now);
+        self.next_frame = self.next_frame.max(earliest) + FRAME;
     }
 
     /// Shows a line to the operator for a while.
