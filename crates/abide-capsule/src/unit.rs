@@ -44,6 +44,11 @@ impl Unit {
         self.0.join("state/exit.json")
     }
 
+    /// Where the keeper's standard error goes.
+    pub fn keeper_log(&self) -> PathBuf {
+        self.0.join("state/keeper.log")
+    }
+
     /// Holds the journals.
     pub fn journal_dir(&self) -> PathBuf {
         self.0.join("journal")

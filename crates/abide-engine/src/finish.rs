@@ -37,7 +37,7 @@ pub enum Outcome {
 ///
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
 pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
-    let unit = Unit::new(store.layout().unit(id).dir());
+    let unit = live::unit(store, id);
     let mut lock = store.lock(id)?;
     let mut instance = lock.instance().clone();
     let record =

@@ -86,10 +86,10 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, 
 fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<Outcome, StartError> {
     let first = instance.sessions.first().ok_or(StartError::NoSession(instance.id))?;
     let spec = spec(around, instance, first)?;
-    let paths = around.store.layout().unit(instance.id);
-    let config = keeper_config(around, instance, paths.dir());
+    let unit = live::unit(around.store, instance.id);
+    let config = keeper_config(around, instance, unit.path());
     let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
-    let launching = Launching::begin(&argv, config, &paths.state().join("keeper.log"))?;
+    let launching = Launching::begin(&argv, config, &unit.keeper_log())?;
     let isolation = isolate(around, instance.id, &launching);
     let launched = launching.start(spec)?;
     tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use abide_model::{InstanceId, SessionId, Timestamp};
+use abide_model::{InstanceId, Timestamp};
 
 pub(crate) const INSTANCES: &str = "instances";
 pub(crate) const TRASH: &str = "trash";
@@ -79,7 +79,7 @@ impl Layout {
     }
 }
 
-/// The paths inside one unit.
+/// The paths inside one unit that are the store's own. What a capsule puts there is spelled by the capsule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitPaths {
     dir: PathBuf,
@@ -99,51 +99,6 @@ impl UnitPaths {
     /// What is locked while the unit is being changed.
     pub fn lock(&self) -> PathBuf {
         self.dir.join(LOCK)
-    }
-
-    /// What exists only while the capsule runs.
-    pub fn run(&self) -> PathBuf {
-        self.dir.join(RUN)
-    }
-
-    /// Where the capsule listens.
-    pub fn socket(&self) -> PathBuf {
-        self.run().join("sock")
-    }
-
-    /// What the capsule leaves behind: its exit record and the events of hooks.
-    pub fn state(&self) -> PathBuf {
-        self.dir.join(STATE)
-    }
-
-    /// Where the output of sessions is kept.
-    pub fn journal_dir(&self) -> PathBuf {
-        self.dir.join(JOURNAL)
-    }
-
-    /// The output of one session.
-    pub fn journal(&self, session: SessionId) -> PathBuf {
-        self.journal_dir().join(format!("{session}.ring"))
-    }
-
-    /// The home directory that a container sees.
-    pub fn home(&self) -> PathBuf {
-        self.dir.join("home")
-    }
-
-    /// The credentials of `agent`, whose name must be a plain word.
-    pub fn auth(&self, agent: &str) -> PathBuf {
-        self.dir.join("auth").join(agent)
-    }
-
-    /// Where worktrees and clones are.
-    pub fn tree_dir(&self) -> PathBuf {
-        self.dir.join("tree")
-    }
-
-    /// The worktree or clone of one mount, whose name must be a plain word.
-    pub fn tree(&self, mount: &str) -> PathBuf {
-        self.tree_dir().join(mount)
     }
 }
 

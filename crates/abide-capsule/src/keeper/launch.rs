@@ -87,10 +87,7 @@ impl Launching {
     /// Starts the keeper alone, so that it can be moved where it will survive before anything depends on it. `argv` is its
     /// command line up to its own options, e.g. `[exe, "capsule", "keeper"]`; what it has to say goes to the file `log`.
     pub fn begin(argv: &[OsText], config: Config, log: &Path) -> Result<Self, LaunchError> {
-        Self::when_up(spawn_keeper(argv, config, log)?, log)
-    }
-
-    fn when_up(link: Link, log: &Path) -> Result<Self, LaunchError> {
+        let link = spawn_keeper(argv, config, log)?;
         let log = log.display().to_string();
         match receive(&link, &log)? {
             Answer::Up { pid } => {
@@ -111,11 +108,7 @@ impl Launching {
 
     /// Starts the first session; returns when it runs.
     pub fn start(self, spec: SpawnSpec) -> Result<Launched, LaunchError> {
-        ask(&self.link, spec)?;
-        self.started()
-    }
-
-    fn started(self) -> Result<Launched, LaunchError> {
+        self.link.send(&Ask::Start { spec: Box::new(spec) }, &[])?;
         match receive(&self.link, &self.log)? {
             Answer::Started { session_pid } => Ok(Launched { keeper: self.keeper, session_pid }),
             other => Err(refusal(other)),
@@ -135,10 +128,6 @@ fn spawn_keeper(argv: &[OsText], config: Config, log: &Path) -> Result<Link, Lau
     let mut between = command.spawn()?;
     between.wait()?;
     Ok(link)
-}
-
-fn ask(link: &Link, spec: SpawnSpec) -> Result<(), LinkError> {
-    link.send(&Ask::Start { spec: Box::new(spec) }, &[])
 }
 
 /// Leaves the caller's session, job and open files: nothing that ends the caller may end the keeper, and no pipe of

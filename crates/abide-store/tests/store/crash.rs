@@ -56,7 +56,7 @@ impl Act {
         let id = create(store);
         bump(store, id).unwrap();
         let layout = store.layout();
-        std::fs::write(layout.unit(id).state().join("exit.json"), "{}").unwrap();
+        std::fs::write(layout.unit(id).dir().join("state").join("exit.json"), "{}").unwrap();
         if matches!(self, Self::Trash | Self::Restore | Self::Purge | Self::Sweep) {
             end(store, id).unwrap();
         }

@@ -124,12 +124,13 @@ fn purging_never_leaves_the_unit_whatever_is_in_it() {
         symlink(target, unit.dir().join(link)).unwrap();
     }
     // A whole section of the unit replaced by a link to the outside.
-    fs::remove_dir_all(unit.run()).unwrap();
-    symlink(&outside, unit.run()).unwrap();
+    fs::remove_dir_all(unit.dir().join("run")).unwrap();
+    symlink(&outside, unit.dir().join("run")).unwrap();
     fs::hard_link(outside.join("precious"), unit.dir().join("hard")).unwrap();
-    fs::create_dir_all(unit.tree("main").join("cache")).unwrap();
-    fs::write(unit.tree("main").join("cache/module"), "x").unwrap();
-    fs::set_permissions(unit.tree("main").join("cache"), fs::Permissions::from_mode(0o555)).unwrap();
+    fs::create_dir_all(unit.dir().join("tree/main").join("cache")).unwrap();
+    fs::write(unit.dir().join("tree/main").join("cache/module"), "x").unwrap();
+    fs::set_permissions(unit.dir().join("tree/main").join("cache"), fs::Permissions::from_mode(0o555))
+        .unwrap();
     let before = snapshot(&outside);
 
     end(&s.store, id).unwrap();
