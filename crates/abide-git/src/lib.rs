@@ -1,0 +1,1 @@
+//! Isolated trees: materialising them, and what they hold that exists nowhere else.
