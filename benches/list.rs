@@ -86,6 +86,9 @@ fn instance(id: InstanceId) -> Instance {
         read_only: false,
         copy: vec![".env".into()],
         recorded_refs: BTreeMap::from([("refs/heads/main".into(), "8f2d1c".repeat(6))]),
+        tree: Some("shop".into()),
+        base: None,
+        branch: Some("abide/k7p9m2xq".into()),
         extra: Extra::new(),
     });
     let now = clock::now();
@@ -99,6 +102,7 @@ fn instance(id: InstanceId) -> Instance {
             argv: vec![agent.into()],
             cwd: project.clone(),
             generation: 1,
+            setup: None,
             label: None,
             conversation: Some(Conversation {
                 id: "1b9f6c1e-6c0e-4e43-9f55-0f6f7f6c2a11".into(),

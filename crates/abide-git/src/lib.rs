@@ -1,1 +1,35 @@
-//! Isolated trees: materialising them, and what they hold that exists nowhere else.
+//! Isolated trees of the host's repositories: making them, what they hold that exists nowhere else, taking them out of
+//! the repository and putting them back.
+//!
+//! Everything goes through the real `git`, bounded in time, in an environment of our own. This crate gathers facts and
+//! carries out what was decided; whether a tree may go is decided elsewhere, and no tree with work in it is deleted here.
+
+mod ahead;
+mod carry;
+mod clone;
+mod command;
+mod drift;
+mod error;
+mod evidence;
+mod files;
+mod gitdir;
+mod ignored;
+mod materialise;
+mod merged;
+mod refs;
+mod registration;
+mod release;
+mod restore;
+mod site;
+mod source;
+mod status;
+mod submodule;
+
+pub use drift::{Drift, adrift};
+pub use error::GitError;
+pub use evidence::{evidence, evidence_of, settle};
+pub use materialise::{Materialised, Wanted, materialise};
+pub use registration::{Forgotten, Registration, forget, registered};
+pub use release::{CRASH_POINTS, Released, release};
+pub use restore::{Restored, restore};
+pub use site::{tree, tree_name};

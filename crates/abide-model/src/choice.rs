@@ -25,6 +25,13 @@ pub trait Choice: Copy + Sized + 'static {
     const ALL: &'static [(Self, &'static str)];
     /// The spelling used in files and flags.
     fn as_str(self) -> &'static str;
+    /// Its one-line meaning.
+    fn meaning(self) -> &'static str
+    where
+        Self: PartialEq,
+    {
+        Self::ALL.iter().find(|(option, _)| *option == self).map_or("", |(_, meaning)| meaning)
+    }
 }
 
 macro_rules! choices {

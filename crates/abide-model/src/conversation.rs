@@ -26,6 +26,8 @@ pub mod reason {
     pub const DISCOVERED: &str = "jsonl_discovery";
     /// The session had no id, and several transcripts could be its own.
     pub const AMBIGUOUS: &str = "ambiguous";
+    /// Another session is in this conversation now. Two processes in one would tear its transcript apart.
+    pub const HELD: &str = "held_by_another_session";
     /// There is a conversation, but no way to tell the agent to go on with it.
     pub const CAN_NOT_RESUME: &str = "agent_can_not_resume";
     /// The operator's own arguments say which conversation.
@@ -80,6 +82,8 @@ pub struct Bound<'a> {
     pub located: &'a Located,
     /// Whether its transcript was ever seen.
     pub seen: bool,
+    /// Whether another session is in it now.
+    pub held: bool,
 }
 
 /// What is known when a session is about to be started.
@@ -106,6 +110,20 @@ pub struct Beginning<'a> {
     pub candidates: &'a [Candidate],
     /// Every id that any other session was ever in.
     pub claimed: &'a [&'a str],
+    /// Whether another session whose conversation is not known runs the same agent in the same directory: what lies
+    /// there may be its.
+    pub rivals: bool,
+}
+
+impl Beginning<'_> {
+    /// The transcripts that can be the session's own.
+    fn own(&self) -> impl Iterator<Item = &Candidate> {
+        self.candidates.iter().filter(|candidate| {
+            candidate.cwd == self.cwd
+                && candidate.modified >= self.created
+                && !self.claimed.contains(&candidate.id.as_str())
+        })
+    }
 }
 
 /// How to start a session.
@@ -164,10 +182,18 @@ pub fn begin(facts: &Beginning<'_>) -> Decided<Begin> {
 
 fn go_on(facts: &Beginning<'_>, bound: Bound<'_>) -> Decided<Begin> {
     let id = bound.id.to_owned();
+    let named_it = matches!(facts.typed, Typed::Conversation(Some(typed)) if typed == bound.id);
     match bound.located {
+        _ if bound.held => fresh(facts, reason::HELD),
         Located::Found(_) | Located::Unknown(_) if !facts.can_resume => fresh(facts, reason::CAN_NOT_RESUME),
         Located::Found(_) => Decided::new(Begin::Resume { id }, reason::DATA_PRESENT),
         Located::Unknown(_) => Decided::new(Begin::Resume { id }, reason::UNVERIFIED),
+        // Nothing was said yet in what the operator asked for, such as a fork: it is asked for once more.
+        Located::Missing if named_it && !bound.seen => {
+            Decided::new(Begin::AsTyped { id: Some(id) }, reason::AS_TYPED)
+        }
+        // A wrapper may not have passed the id on that was made for it.
+        Located::Missing if facts.wrapped && !bound.seen && facts.own().next().is_some() => search(facts),
         Located::Missing => {
             let reason = if bound.seen { reason::TRANSCRIPT_GONE } else { reason::NO_TRANSCRIPT_YET };
             match facts.minted {
@@ -180,16 +206,12 @@ fn go_on(facts: &Beginning<'_>, bound: Bound<'_>) -> Decided<Begin> {
 
 /// A session that ran without anybody learning its conversation's id.
 fn search(facts: &Beginning<'_>) -> Decided<Begin> {
-    let own = |candidate: &&Candidate| {
-        candidate.cwd == facts.cwd
-            && candidate.modified >= facts.created
-            && !facts.claimed.contains(&candidate.id.as_str())
-    };
-    let mut own: Vec<&Candidate> = facts.candidates.iter().filter(own).collect();
+    let mut own: Vec<&Candidate> = facts.own().collect();
     own.sort_by_key(|candidate| Reverse(candidate.modified));
     let newest = match own.as_slice() {
         [] => return anew(facts, reason::NO_TRANSCRIPT_YET),
         _ if !facts.can_resume => return fresh(facts, reason::CAN_NOT_RESUME),
+        _ if facts.rivals => return fresh(facts, reason::AMBIGUOUS),
         [only] => only,
         [newest, next, ..] if facts.wrapped && newest.modified > next.modified => newest,
         _ => return fresh(facts, reason::AMBIGUOUS),
@@ -208,6 +230,59 @@ fn anew(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
 fn fresh(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
     let minted = facts.minted.map(str::to_owned);
     Decided::new(Begin::Fresh { minted, prompt: !facts.started_before }, reason)
+}
+
+/// A conversation that a session was seen in, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// The agent's id of it.
+    pub id: String,
+    /// How it was seen.
+    pub origin: Origin,
+    /// Its transcript, where that is known.
+    pub transcript: Option<PathBuf>,
+    /// The session that is in it now, if that is another one.
+    pub held_by: Option<String>,
+}
+
+/// What a session that has been running is to be bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Follow {
+    /// What it is bound to already, if anything.
+    Stay,
+    /// This one; the one before is parked.
+    Bind(Sighting),
+    /// What it was bound to already, although it was seen elsewhere.
+    Refuse(Sighting),
+}
+
+/// Decides which conversation a running session is in. `sightings` come in the order of trust, the best first, and of the
+/// same kind the newest first; `bound` is what it is bound to.
+pub fn follow(bound: Option<&str>, sightings: Vec<Sighting>) -> Decided<Follow> {
+    // What lies on disk says nothing against a conversation that is known.
+    let counts = |seen: &Sighting| bound.is_none() || seen.origin != Origin::Discovered;
+    let mut counting = sightings.into_iter().filter(counts);
+    match (counting.next(), counting.next()) {
+        (None, _) => Decided::new(Follow::Stay, "nothing was seen"),
+        (Some(best), _) if Some(best.id.as_str()) == bound && best.held_by.is_none() => {
+            Decided::new(Follow::Stay, "it is where it was")
+        }
+        (Some(best), _) if best.held_by.is_some() => {
+            let holder = best.held_by.clone().unwrap_or_default();
+            Decided::new(Follow::Refuse(best), format!("{holder} is in it"))
+        }
+        (Some(best), Some(next)) if best.origin == Origin::Discovered && next.origin == best.origin => {
+            Decided::new(Follow::Refuse(best), reason::AMBIGUOUS)
+        }
+        (Some(best), _) => {
+            let seen = match best.origin {
+                Origin::Hook => "the agent reported it",
+                Origin::OpenFile => "the agent has it open",
+                _ => reason::DISCOVERED,
+            };
+            Decided::new(Follow::Bind(best), seen)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -46,16 +46,6 @@ pub enum ExitChoice {
     Discard,
 }
 
-/// An answer to the exit question. It counts once, for the generation it was given for: an old answer must not be
-/// applied to a later exit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExitAnswer {
-    /// What was chosen.
-    pub choice: ExitChoice,
-    /// The generation of the instance that was being asked about.
-    pub generation: u64,
-}
-
 /// What is known when an instance ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaving {
@@ -65,12 +55,6 @@ pub struct Leaving {
     pub stopped: Stopped,
     /// What the mounts hold.
     pub verdict: Verdict,
-    /// The instance's generation now.
-    pub generation: u64,
-    /// What the operator answered, if anyone was asked.
-    pub answer: Option<ExitAnswer>,
-    /// Whether somebody is there to be asked.
-    pub can_ask: bool,
 }
 
 /// What to do with an instance that ended.
@@ -80,13 +64,12 @@ pub enum Leave {
     Finish(Ending),
     /// Keep it.
     Keep(Kept),
-    /// Show what is at risk and ask.
-    Ask,
-    /// Reconnect to it.
-    Return,
 }
 
 /// Decides about an instance whose sessions have all ended.
+///
+/// What holds work is kept before anybody is asked about it: a question that is never answered, because the terminal went
+/// away or the machine did, then has its harmless answer already.
 pub fn leave(facts: &Leaving) -> Decided<Leave> {
     match facts.stopped {
         Stopped::Signalled => {
@@ -98,30 +81,11 @@ pub fn leave(facts: &Leaving) -> Decided<Leave> {
         Stopped::Fatal => return Decided::new(Leave::Keep(Kept::Crashed), "its supervisor failed"),
         Stopped::LastSessionEnded | Stopped::Operator => {}
     }
-    let answer = facts.answer.filter(|a| a.generation == facts.generation);
-    match answer.map(|a| a.choice) {
-        Some(ExitChoice::Return) => {
-            return Decided::new(Leave::Return, "the operator goes back to the agent");
-        }
-        Some(ExitChoice::Keep) => {
-            return Decided::new(Leave::Keep(Kept::Kept), "the operator chose to keep it");
-        }
-        Some(ExitChoice::Discard) => {
-            return Decided::new(
-                Leave::Finish(Ending::Discard),
-                "the operator saw what goes and chose to discard it",
-            );
-        }
-        None => {}
-    }
     match (facts.policy, at_risk(facts.verdict)) {
         (Policy::Keep, _) => Decided::new(Leave::Keep(Kept::Kept), "the policy is keep"),
         (Policy::Clean, _) => Decided::new(Leave::Finish(Ending::Policy), "the policy is clean"),
         (Policy::Ask, None) => Decided::new(Leave::Finish(Ending::Clean), "nothing is at risk"),
-        (Policy::Ask, Some(_)) if facts.can_ask => Decided::new(Leave::Ask, "work is at risk"),
-        (Policy::Ask, Some(kept)) => {
-            Decided::new(Leave::Keep(kept), "work is at risk and nobody is there to ask")
-        }
+        (Policy::Ask, Some(kept)) => Decided::new(Leave::Keep(kept), "work is at risk"),
     }
 }
 
@@ -166,15 +130,33 @@ pub fn sweep(status: &Status, starter_alive: Option<bool>, verdict: Verdict) -> 
     }
 }
 
+/// Which of the instances that a scope keeps, given oldest first, are one too many where it keeps at most `max`: the
+/// oldest, of those that hold nothing. What holds work stays, even if there are too many of them. 0 is no limit.
+pub fn surplus(kept: &[Verdict], max: usize) -> Vec<usize> {
+    let over = if max == 0 { 0 } else { kept.len().saturating_sub(max) };
+    let clean = kept.iter().enumerate().filter(|(_, verdict)| **verdict == Verdict::Clean);
+    clean.map(|(index, _)| index).take(over).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn only_clean_instances_are_too_many_and_the_oldest_first() {
+        use Verdict::{Clean, Dirty, Unknown, Unpushed};
+        assert_eq!(surplus(&[Clean, Clean, Clean], 2), [0]);
+        assert_eq!(surplus(&[Dirty, Clean, Unknown, Clean], 1), [1, 3]);
+        assert!(surplus(&[Dirty, Unpushed, Unknown], 1).is_empty());
+        assert!(surplus(&[Clean, Clean], 2).is_empty());
+        assert!(surplus(&[Clean; 9], 0).is_empty(), "0 is no limit");
+    }
+
     const VERDICTS: [Verdict; 4] = [Verdict::Clean, Verdict::Dirty, Verdict::Unpushed, Verdict::Unknown];
     const POLICIES: [Policy; 3] = [Policy::Ask, Policy::Keep, Policy::Clean];
 
-    fn leaving(policy: Policy, stopped: Stopped, verdict: Verdict, can_ask: bool) -> Leaving {
-        Leaving { policy, stopped, verdict, generation: 3, answer: None, can_ask }
+    fn leaving(policy: Policy, stopped: Stopped, verdict: Verdict) -> Leaving {
+        Leaving { policy, stopped, verdict }
     }
 
     #[test]
@@ -183,7 +165,7 @@ mod tests {
             for verdict in VERDICTS {
                 for (stopped, kept) in [(Stopped::Signalled, Kept::Stopped), (Stopped::Fatal, Kept::Crashed)]
                 {
-                    let decided = leave(&leaving(policy, stopped, verdict, true));
+                    let decided = leave(&leaving(policy, stopped, verdict));
                     assert_eq!(decided.decision, Leave::Keep(kept), "{policy} {verdict:?}");
                 }
             }
@@ -194,50 +176,29 @@ mod tests {
     fn the_policy_decides_where_nobody_did() {
         use Verdict::{Clean, Dirty, Unknown, Unpushed};
         let ended = Stopped::LastSessionEnded;
-        for (policy, verdict, can_ask, expected) in [
-            (Policy::Keep, Clean, true, Leave::Keep(Kept::Kept)),
-            (Policy::Keep, Dirty, false, Leave::Keep(Kept::Kept)),
-            (Policy::Clean, Dirty, true, Leave::Finish(Ending::Policy)),
-            (Policy::Ask, Clean, true, Leave::Finish(Ending::Clean)),
-            (Policy::Ask, Clean, false, Leave::Finish(Ending::Clean)),
-            (Policy::Ask, Dirty, true, Leave::Ask),
-            (Policy::Ask, Unpushed, true, Leave::Ask),
-            (Policy::Ask, Unknown, true, Leave::Ask),
-            (Policy::Ask, Dirty, false, Leave::Keep(Kept::Dirty)),
-            (Policy::Ask, Unpushed, false, Leave::Keep(Kept::Unpushed)),
-            (Policy::Ask, Unknown, false, Leave::Keep(Kept::Unknown)),
+        for (policy, verdict, expected) in [
+            (Policy::Keep, Clean, Leave::Keep(Kept::Kept)),
+            (Policy::Keep, Dirty, Leave::Keep(Kept::Kept)),
+            (Policy::Clean, Dirty, Leave::Finish(Ending::Policy)),
+            (Policy::Ask, Clean, Leave::Finish(Ending::Clean)),
+            (Policy::Ask, Dirty, Leave::Keep(Kept::Dirty)),
+            (Policy::Ask, Unpushed, Leave::Keep(Kept::Unpushed)),
+            (Policy::Ask, Unknown, Leave::Keep(Kept::Unknown)),
         ] {
-            assert_eq!(
-                leave(&leaving(policy, ended, verdict, can_ask)).decision,
-                expected,
-                "{policy} {verdict:?}"
-            );
+            assert_eq!(leave(&leaving(policy, ended, verdict)).decision, expected, "{policy} {verdict:?}");
         }
     }
 
     #[test]
-    fn an_answer_counts_only_for_the_exit_it_was_given_for() {
-        let mut facts = leaving(Policy::Ask, Stopped::LastSessionEnded, Verdict::Dirty, false);
-        facts.answer = Some(ExitAnswer { choice: ExitChoice::Discard, generation: 2 });
-        assert_eq!(leave(&facts).decision, Leave::Keep(Kept::Dirty), "an old answer discarded new work");
-        facts.answer = Some(ExitAnswer { choice: ExitChoice::Discard, generation: 3 });
-        assert_eq!(leave(&facts).decision, Leave::Finish(Ending::Discard));
-        facts.answer = Some(ExitAnswer { choice: ExitChoice::Return, generation: 3 });
-        assert_eq!(leave(&facts).decision, Leave::Return);
-    }
-
-    #[test]
-    fn without_an_answer_or_a_policy_nothing_at_risk_is_ever_removed() {
+    fn without_a_policy_nothing_at_risk_is_ever_removed() {
         for stopped in [Stopped::LastSessionEnded, Stopped::Operator, Stopped::Signalled, Stopped::Fatal] {
             for verdict in [Verdict::Dirty, Verdict::Unpushed, Verdict::Unknown] {
-                for can_ask in [true, false] {
-                    for policy in [Policy::Ask, Policy::Keep] {
-                        let decided = leave(&leaving(policy, stopped, verdict, can_ask));
-                        assert!(
-                            !matches!(decided.decision, Leave::Finish(_)),
-                            "{policy} {verdict:?} {stopped:?}"
-                        );
-                    }
+                for policy in [Policy::Ask, Policy::Keep] {
+                    let decided = leave(&leaving(policy, stopped, verdict));
+                    assert!(
+                        !matches!(decided.decision, Leave::Finish(_)),
+                        "{policy} {verdict:?} {stopped:?}"
+                    );
                 }
             }
         }

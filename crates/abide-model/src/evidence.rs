@@ -31,6 +31,9 @@ pub struct MountEvidence {
     pub target: String,
     /// How it was materialised.
     pub isolation: Isolation,
+    /// The branch it was made on, where it was made on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// Changed, untracked, conflicted and newly ignored files, in submodules too.
     pub files: Vec<FileChange>,
     /// Branches, or a detached HEAD, with commits that exist nowhere else.
@@ -55,6 +58,19 @@ pub enum Verdict {
     Unpushed,
     /// Nothing would be lost.
     Clean,
+}
+
+/// What happened to the host's repository since a tree was preserved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostRepo {
+    /// Nothing.
+    Unchanged,
+    /// It went on from there; how, line by line.
+    Moved(Vec<String>),
+    /// It went another way; how, line by line.
+    Diverged(Vec<String>),
+    /// That could not be found out; why, line by line.
+    Unknown(Vec<String>),
 }
 
 impl MountEvidence {

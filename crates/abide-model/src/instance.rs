@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Policy;
 use crate::id::{InstanceId, ProcessIdentity, SessionId};
 use crate::recipe::Recipe;
-use crate::session::Session;
+use crate::session::{Conversation, Session};
 use crate::status::{Event, Refusal, Standing, Status, next};
 use crate::time::Timestamp;
 
@@ -89,9 +89,15 @@ pub struct Instance {
     pub created: Timestamp,
     /// How to start it again.
     pub recipe: Recipe,
+    /// Its directories are made and its set-up command has run. Neither happens twice.
+    #[serde(default)]
+    pub prepared: bool,
     /// Its sessions, in the order of their tabs.
     #[serde(default)]
     pub sessions: Vec<Session>,
+    /// Conversations of tabs that were closed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parked: Vec<Conversation>,
     /// The number of the last session it had: session ids are never used twice.
     #[serde(default)]
     pub last_session: u32,
@@ -128,7 +134,9 @@ impl Instance {
             generation: 1,
             created: now,
             recipe,
+            prepared: false,
             sessions: Vec::new(),
+            parked: Vec::new(),
             last_session: 0,
             history,
             extra: Extra::new(),
@@ -168,6 +176,19 @@ impl Instance {
         let ended_last =
             || self.sessions.iter().max_by_key(|session| session.exit.as_ref().map(|exit| exit.at));
         if running.is_empty() { ended_last().into_iter().collect() } else { running }
+    }
+
+    /// Forgets the sessions that a resume does not start, but not what they talked about.
+    pub fn close_ended(&mut self) {
+        let kept: Vec<SessionId> = self.sessions_to_resume().iter().map(|session| session.id).collect();
+        let closed = self.sessions.extract_if(.., |session| !kept.contains(&session.id));
+        self.parked.extend(closed.flat_map(|session| session.parked.into_iter().chain(session.conversation)));
+    }
+
+    /// Every conversation id that this instance was ever in.
+    pub fn claimed(&self) -> impl Iterator<Item = &str> {
+        let closed = self.parked.iter().map(|conversation| conversation.id.as_str());
+        self.sessions.iter().flat_map(Session::claimed).chain(closed)
     }
 
     /// The session called `word`: by its id, or by its name if only one has it.
@@ -210,22 +231,25 @@ mod tests {
         let at = "2026-11-15T06:00:00.000Z";
         let mut manifest = json!({
             "version": 1, "id": "k7p9m2xq", "name": "shop", "role": "default", "policy": "keep", "generation": 4,
-            "created": at, "last_session": 9,
+            "created": at, "last_session": 9, "prepared": true,
             "scope": {"workspace": "shop", "dir": "/work/shop"},
             "status": {"state": "restorable", "reason": "host-lost", "since": at, "because": "the boot id changed"},
             "recipe": {
                 "place": "docker", "substrate": "capsule", "cwd": "/work/shop",
                 "image": {"tag": "abide/shop:1", "digest": "sha256:00", "role_commit": "abc", "base": "debian"},
                 "mounts": [{"source": "/work/shop", "target": "/work/shop", "isolation": "worktree", "read_only": false,
-                            "copy": [".env"], "recorded_refs": {"refs/heads/main": "abc"}}],
-                "env": {"TOKEN": "op://dev/api/token", "MODE": "fast"}, "run_flags": ["--init"],
+                            "copy": [".env"], "recorded_refs": {"refs/heads/main": "abc"}, "tree": "shop",
+                            "branch": "abide/k7p9m2xq"}],
+                "setup": ["make", "deps"], "env": {"TOKEN": "op://dev/api/token", "MODE": "fast"}, "run_flags": ["--init"],
             },
             "sessions": [{
                 "id": "s9", "name": "claude", "agent": "claude", "argv": ["claude"], "cwd": "/work/shop", "generation": 2,
                 "label": "review", "created": at, "attached": at, "exit": {"code": 0, "stopped": false, "at": at},
                 "conversation": {"id": "u-2", "origin": "minted", "bound": at, "transcript": "/t"},
                 "parked": [{"id": "u-1", "origin": "hook", "bound": at}],
+                "setup": {"config_dir": "/d", "moved": true, "resume": ["x", "{id}"], "continue_turn": true},
             }],
+            "parked": [{"id": "u-0", "origin": "adopted", "bound": at}],
             "history": [{"at": at, "to": "active", "because": "it answered"}],
         });
         add_unknown_fields(&mut manifest);
@@ -331,6 +355,18 @@ mod tests {
         assert!(ids(&instance).is_empty());
     }
 
+    #[test]
+    fn a_closed_tab_goes_and_its_conversations_stay_claimed() {
+        let mut instance: Instance = serde_json::from_value(from_the_future()).unwrap();
+        let mut open = instance.sessions[0].clone();
+        (open.id, open.exit, open.conversation, open.parked) =
+            (instance.new_session_id(), None, None, vec![]);
+        instance.sessions.push(open);
+        instance.close_ended();
+        assert_eq!(instance.sessions.iter().map(|s| s.id.0).collect::<Vec<_>>(), [10]);
+        assert_eq!(instance.claimed().collect::<Vec<_>>(), ["u-0", "u-1", "u-2"]);
+    }
+
     proptest! {
         #[test]
         fn hostile_manifests_are_errors_and_never_panics(text in "\\PC*") {
@@ -338,7 +374,7 @@ mod tests {
         }
 
         #[test]
-        fn a_field_of_the_wrong_type_is_an_error(key in 0usize..14) {
+        fn a_field_of_the_wrong_type_is_an_error(key in 0usize..15) {
             let mut manifest = from_the_future();
             let map = manifest.as_object_mut().unwrap();
             let name = map.keys().nth(key).unwrap().clone();

@@ -3,15 +3,18 @@
 //! Everything here is data or a pure function of data. A decision is made here and nowhere else, and comes with the
 //! reason that logs, `abide explain` and the tests read; other crates gather the facts or carry the decision out.
 
+pub mod activity;
 pub mod choice;
 pub mod conversation;
 pub mod decide;
 pub mod evidence;
 pub mod id;
 pub mod instance;
+pub mod leaving;
 pub mod name;
 pub mod program;
 pub mod recipe;
+pub mod retention;
 pub mod session;
 pub mod status;
 pub mod text;
@@ -19,6 +22,7 @@ pub mod time;
 pub mod unit;
 pub mod vars;
 
+pub use activity::Doing;
 pub use choice::{
     Choice, Isolation, Permission, Place, Policy, StatusBar, Substrate, UnitMode, UnknownChoice,
 };

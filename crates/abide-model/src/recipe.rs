@@ -113,9 +113,19 @@ pub struct Mount {
     /// Files that git ignores but the work needs, carried over when the mount is materialised.
     #[serde(default)]
     pub copy: Vec<String>,
-    /// The refs of the source when it was materialised, so that the host's own branches never count as work.
+    /// Where the source's HEAD and base branch were when it was materialised. The full list of refs may be long, and
+    /// manifests are read for every listing: it is kept beside the tree.
     #[serde(default)]
     pub recorded_refs: BTreeMap<String, String>,
+    /// What its tree is called in the unit, where one was materialised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// What the tree was to begin at; the source's HEAD where nothing was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The branch the tree was made on, or is to be made on; none where its HEAD was detached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -155,6 +165,9 @@ pub struct Recipe {
     /// The directories it is given.
     #[serde(default)]
     pub mounts: Vec<Mount>,
+    /// The command that is run once its directories are made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
     /// Variables and where their values come from.
     #[serde(default)]
     pub env: BTreeMap<String, EnvRef>,
@@ -175,6 +188,7 @@ impl Recipe {
             cwd,
             image: None,
             mounts: Vec::new(),
+            setup: Vec::new(),
             env: BTreeMap::new(),
             run_flags: Vec::new(),
             extra: Extra::default(),

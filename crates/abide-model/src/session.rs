@@ -51,6 +51,9 @@ pub struct Exit {
     pub stopped: bool,
     /// When.
     pub at: Timestamp,
+    /// Why it never came up, if it ended right after its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -64,6 +67,39 @@ impl std::fmt::Display for Exit {
             (None, None) => f.write_str("ended"),
         }
     }
+}
+
+impl Exit {
+    /// Whether nobody decided that it should end: it failed, or a signal ended it that is not how one is asked to.
+    pub fn is_fault(&self) -> bool {
+        /// `SIGHUP`, `SIGINT` and `SIGTERM`; some programs answer them with a code of 128 and the number.
+        const ASKED: [i32; 3] = [1, 2, 15];
+        match (self.code, self.signal) {
+            (Some(code), _) => code != 0 && !ASKED.contains(&(code - 128)),
+            (None, Some(signal)) => !ASKED.contains(&signal),
+            (None, None) => false,
+        }
+    }
+}
+
+/// How a session's agent was set up at its first start. Replayed at every later one, whatever the configuration says by
+/// then: an agent that is told another directory does not find its conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Where the agent keeps its conversations.
+    pub config_dir: PathBuf,
+    /// Whether that was chosen, by the configuration or the environment, and the agent has to be told.
+    #[serde(default)]
+    pub moved: bool,
+    /// The command that resumes `{id}`, for an agent that abide does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Vec<String>>,
+    /// Whether a resumed agent is told to go on with an interrupted turn.
+    #[serde(default)]
+    pub continue_turn: bool,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// One session, as it is remembered.
@@ -83,6 +119,9 @@ pub struct Session {
     /// How often it was started. Events and answers of an earlier process do not count for a later one.
     #[serde(default)]
     pub generation: u64,
+    /// How its agent was set up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
     /// A note of the operator's: `review`, `tests`, ….
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -129,6 +168,20 @@ impl Session {
         self.exit.as_ref().is_none_or(|exit| exit.stopped)
     }
 
+    /// Why its conversation is not over although its process is, if that is so: the agent failed to come back to it, or
+    /// ended by a fault in the middle of it.
+    pub fn cut_short(&self) -> Option<String> {
+        let exit = self.exit.as_ref().filter(|exit| self.agent.is_some() && exit.is_fault())?;
+        let begun = |bound: &Conversation| bound.transcript.is_some() || bound.origin != Origin::Minted;
+        match &exit.why {
+            Some(why) if self.generation > 1 => Some(why.clone()),
+            _ if self.conversation.as_ref().is_some_and(begun) => {
+                Some(format!("{} ended in the middle of its conversation: {exit}", self.name))
+            }
+            _ => None,
+        }
+    }
+
     /// Every conversation id this session was ever in, the current one first.
     pub fn claimed(&self) -> impl Iterator<Item = &str> {
         self.conversation.iter().chain(self.parked.iter().rev()).map(|c| c.id.as_str())
@@ -159,6 +212,7 @@ mod tests {
             argv: vec!["claude".into()],
             cwd: "/".into(),
             generation: 1,
+            setup: None,
             label: None,
             conversation: None,
             parked: Vec::new(),
@@ -176,6 +230,39 @@ mod tests {
         assert!(session.bind(conversation("b")));
         assert!(!session.bind(conversation("b")), "binding the same again changes nothing");
         assert_eq!(session.claimed().collect::<Vec<_>>(), ["b", "a"]);
+    }
+
+    #[test]
+    fn a_conversation_is_cut_short_by_a_fault_and_not_by_whoever_asked_for_its_end() {
+        let exit = |code: Option<i32>, signal: Option<i32>| Exit {
+            code,
+            signal,
+            stopped: false,
+            at: Timestamp(0),
+            why: None,
+            extra: Extra::new(),
+        };
+        let mut session = Session { conversation: Some(conversation("a")), ..session() };
+        for (code, signal, cut) in [
+            (Some(0), None, false),
+            (Some(143), None, false),
+            (None, Some(15), false),
+            (Some(1), None, true),
+            (None, Some(9), true),
+            (None, Some(11), true),
+        ] {
+            session.exit = Some(exit(code, signal));
+            assert_eq!(session.cut_short().is_some(), cut, "{code:?} {signal:?}");
+        }
+        let unspoken = Conversation { origin: Origin::Minted, ..conversation("a") };
+        session.conversation = Some(unspoken);
+        assert_eq!(session.cut_short(), None, "nothing was said in it");
+        session.exit = Some(Exit { why: Some("not logged in".into()), ..exit(Some(1), None) });
+        assert_eq!(session.cut_short(), None, "a first start that failed leaves nothing to come back to");
+        session.generation = 2;
+        assert_eq!(session.cut_short().as_deref(), Some("not logged in"));
+        session.agent = None;
+        assert_eq!(session.cut_short(), None, "a command may end as it likes");
     }
 
     #[test]

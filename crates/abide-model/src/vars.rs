@@ -8,6 +8,10 @@ pub const ABIDE_LOG: &str = "ABIDE_LOG";
 pub const ABIDE_INSTANCE: &str = "ABIDE_INSTANCE";
 /// Set inside a session to its own id.
 pub const ABIDE_SESSION: &str = "ABIDE_SESSION";
+/// Set inside a session to its instance's directory, for the agent's hooks.
+pub const ABIDE_UNIT: &str = "ABIDE_UNIT";
+/// Set inside a session to the run of its instance, so that a hook of an earlier one is known.
+pub const ABIDE_GENERATION: &str = "ABIDE_GENERATION";
 /// In debug builds: the labelled point at which the process kills itself, to test that nothing is lost there.
 pub const ABIDE_CRASH_AT: &str = "ABIDE_CRASH_AT";
 /// The operator's home directory.
@@ -24,5 +28,11 @@ pub const SHELL: &str = "SHELL";
 pub const TERM: &str = "TERM";
 /// Set to anything: no colours.
 pub const NO_COLOR: &str = "NO_COLOR";
+/// Set to anything: questions are asked as plain numbered text.
+pub const ABIDE_PLAIN: &str = "ABIDE_PLAIN";
 /// Set inside tmux; never passed inward.
 pub const TMUX: &str = "TMUX";
+/// Set inside tmux to the pane; never passed inward.
+pub const TMUX_PANE: &str = "TMUX_PANE";
+/// Where tmux servers have their sockets; default `/tmp`.
+pub const TMUX_TMPDIR: &str = "TMUX_TMPDIR";

@@ -18,6 +18,9 @@ pub(crate) const RUN: &str = "run";
 pub(crate) const STATE: &str = "state";
 pub(crate) const JOURNAL: &str = "journal";
 
+/// How much room a trashed unit takes. Nothing in the trash changes, so it is counted once.
+pub(crate) const TRASH_SIZE: &str = "trash-size";
+
 /// What a trashed unit is called while it is being deleted, so that half of one never looks restorable.
 pub(crate) const PURGING: &str = ".purging-";
 

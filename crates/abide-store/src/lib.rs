@@ -33,7 +33,7 @@ pub use damage::Damage;
 pub use error::{Error, HomeError, IoFailure, ReadError, ResolveError, Result};
 pub use layout::{Layout, TrashName, UnitPaths};
 pub use list::Entry;
-pub use store::{Store, Unit};
+pub use store::{ClaimsLock, Store, Unit};
 pub use sweep::SweepReport;
 pub use trash::TrashEntry;
 pub use unit::UnitLock;

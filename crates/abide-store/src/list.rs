@@ -44,6 +44,14 @@ impl Entry {
         }
     }
 
+    /// The instance, if it can be read.
+    pub fn sound(&self) -> Option<&Instance> {
+        match self {
+            Self::Sound(instance) => Some(instance),
+            Self::Damaged { .. } => None,
+        }
+    }
+
     /// Oldest first, and the damaged ones, whose age nobody knows, after all others.
     fn order(&self) -> (Option<Timestamp>, String) {
         match self {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use abide_model::instance::{Change, MANIFEST_VERSION};
-use abide_model::{Instance, InstanceId, Policy, Recipe, Scope, Session, Standing, Timestamp};
+use abide_model::{Conversation, Instance, InstanceId, Policy, Recipe, Scope, Session, Standing, Timestamp};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -204,7 +204,9 @@ const FIELDS: &[(&str, Check)] = &[
     ("generation", is::<u64>),
     ("created", is::<Timestamp>),
     ("recipe", is::<Recipe>),
+    ("prepared", is::<bool>),
     ("sessions", is::<Vec<Session>>),
+    ("parked", is::<Vec<Conversation>>),
     ("last_session", is::<u32>),
     ("history", is::<Vec<Change>>),
 ];

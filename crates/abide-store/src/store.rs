@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use crate::dir;
 use crate::error::{Doing as _, Error, HomeError, IoFailure, ReadError, Result};
 use crate::layout::{INSTANCES, LOG, Layout, STAGING, TRASH, UnitPaths};
+use crate::lock::{self, Hold};
 use crate::unit::{self, UnitLock};
 
 /// How long an operation waits for a lock that somebody else holds.
@@ -31,6 +32,12 @@ pub struct Unit {
     pub instance: Instance,
     /// Where it is.
     pub paths: UnitPaths,
+}
+
+/// The lock of [`Store::lock_claims`], until this is dropped.
+#[derive(Debug)]
+pub struct ClaimsLock {
+    _lock: OwnedFd,
 }
 
 impl Store {
@@ -105,6 +112,14 @@ impl Store {
     /// Takes the lock of the instance `id`, for work that is longer than one change.
     pub fn lock(&self, id: InstanceId) -> Result<UnitLock> {
         UnitLock::take(self, id)
+    }
+
+    /// Takes the lock under which it is decided who gets what two could want, such as a conversation. It comes before
+    /// the lock of any unit, or two who hold one each would wait for each other.
+    pub fn lock_claims(&self) -> Result<ClaimsLock> {
+        let taken = lock::take(self.open_home()?, Hold::Alone, self.patience);
+        let lock = taken.map_err(|failure| failure.at(self.layout.home().to_owned(), self.patience))?;
+        Ok(ClaimsLock { _lock: lock })
     }
 
     pub(crate) fn open_home(&self) -> Result<OwnedFd, IoFailure> {

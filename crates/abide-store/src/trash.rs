@@ -7,13 +7,13 @@ use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::error::{Doing as _, Error, IoFailure, Result};
-use crate::layout::{INSTANCES, PURGING, TRASH, TrashName};
+use crate::layout::{INSTANCES, PURGING, TRASH, TRASH_SIZE, TrashName};
 use crate::manifest::Trouble;
 use crate::staging::Staging;
 use crate::store::Store;
 use crate::unit::{self, Held, HoldFailure};
 use crate::{dir, tree};
-use abide_sys::crash;
+use abide_sys::{atomic, crash};
 
 /// A unit in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Store {
             return Ok(Vec::new());
         };
         let mut found = Vec::new();
-        for name in self.trash_names(&trash)? {
+        for name in self.names_in(&trash)? {
             let content = match unit::read(&trash, &name.to_string(), name.id) {
                 Ok(instance) => Ok(instance),
                 Err(Trouble::Damaged(damage)) => Err(damage),
@@ -50,7 +50,13 @@ impl Store {
         Ok(found)
     }
 
-    fn trash_names(&self, trash: &OwnedFd) -> Result<Vec<TrashName>> {
+    /// What is in the trash, oldest first, by name only.
+    pub fn trash_names(&self) -> Result<Vec<TrashName>> {
+        let trash = self.open_section_if_there(TRASH)?;
+        trash.map_or_else(|| Ok(Vec::new()), |trash| self.names_in(&trash))
+    }
+
+    fn names_in(&self, trash: &OwnedFd) -> Result<Vec<TrashName>> {
         let entries = dir::entries(trash).doing("read", self.layout().trash())?;
         let mut names: Vec<TrashName> =
             entries.iter().filter_map(|(name, _)| name.to_str()?.parse().ok()).collect();
@@ -58,10 +64,22 @@ impl Store {
         Ok(names)
     }
 
-    /// How much disk space purging `name` would free, in bytes. Walks the whole tree.
+    /// How much disk space purging `name` would free, in bytes. Walks the whole tree the first time.
     pub fn trash_size(&self, name: &TrashName) -> Result<u64> {
         let trash = self.open_section(TRASH)?;
-        Ok(tree::size(&trash, name.to_string().as_ref()))
+        let entry = name.to_string();
+        let noted = self.layout().trashed(name).dir().join(TRASH_SIZE);
+        if let Some(bytes) = std::fs::read_to_string(&noted).ok().and_then(|text| text.parse().ok()) {
+            return Ok(bytes);
+        }
+        let bytes = tree::size(&trash, entry.as_ref());
+        // Only worth the walk that it saves; a damaged unit is left exactly as it is.
+        if unit::read(&trash, &entry, name.id).is_ok()
+            && let Ok(unit) = dir::open(&trash, &entry)
+        {
+            let _ = atomic::write(unit, TRASH_SIZE, bytes.to_string().as_bytes(), 0o600);
+        }
+        Ok(bytes)
     }
 
     /// Takes `name` back out of the trash. The manifest is changed first, so that a crash before the move leaves
@@ -90,6 +108,8 @@ impl Store {
                 error => error,
             })?;
         }
+        // It is about to change.
+        let _ = std::fs::remove_file(from.dir().join(TRASH_SIZE));
         crash::point("store.restore.stamped");
         match dir::move_to_free(&trash, &entry, &instances, id.as_str()) {
             Ok(()) => {}

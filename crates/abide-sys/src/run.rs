@@ -97,10 +97,15 @@ impl Output {
 
 /// Runs `command` to its end and returns what it printed, whatever its exit status.
 pub fn output(command: &mut Command, limit: Duration) -> Result<Output, RunError> {
+    output_fed(command, Stdio::null(), limit)
+}
+
+/// Like [`output`], with `input` as standard input: a file rather than a pipe, which a command could leave unread.
+pub fn output_fed(command: &mut Command, input: Stdio, limit: Duration) -> Result<Output, RunError> {
     let program = name_of(command);
     let failed = |source: io::Error| RunError::Io { program: program.clone(), source };
     // A group of its own, so that a time-out also ends what the command started.
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => RunError::NotFound { program: program.clone() },
         _ => failed(source),

@@ -19,6 +19,7 @@ fn restarted() -> Beginning<'static> {
         wrapped: false,
         candidates: &[],
         claimed: &[],
+        rivals: false,
     }
 }
 
@@ -74,7 +75,7 @@ fn a_bound_conversation_is_gone_on_with_by_what_is_known_of_its_transcript() {
         (&found, true, None, false, none.clone(), "agent_can_not_resume"),
         (&unknown, false, None, false, none, "agent_can_not_resume"),
     ] {
-        let bound = Some(Bound { id: OLD, located, seen });
+        let bound = Some(Bound { id: OLD, located, seen, held: false });
         expect(&Beginning { bound, minted, can_resume, ..restarted() }, decision, reason);
     }
 }
@@ -108,6 +109,79 @@ fn several_transcripts_are_ambiguous_unless_a_wrapper_explains_them_and_then_the
 }
 
 #[test]
+fn an_id_that_a_wrapper_did_not_pass_on_gives_way_to_what_was_written() {
+    let candidates = [candidate("a", "/proj", 200), candidate("b", "/proj", 300)];
+    let bound = Some(Bound { id: OLD, located: &Located::Missing, seen: false, held: false });
+    let facts = Beginning { bound, candidates: &candidates, ..restarted() };
+    let again = Begin::Restart { id: OLD.to_owned(), prompt: true };
+    expect(&facts, again.clone(), "no_transcript_yet");
+    let wrapped = Beginning { wrapped: true, ..facts };
+    expect(&wrapped, resume("b"), "jsonl_discovery");
+    expect(&Beginning { claimed: &["a", "b"], ..wrapped }, again, "no_transcript_yet");
+}
+
+#[test]
+fn one_transcript_that_two_sessions_could_have_written_is_taken_by_neither() {
+    let candidates = [candidate("own", "/proj", 300)];
+    let facts = Beginning { candidates: &candidates, rivals: true, ..restarted() };
+    expect(&facts, fresh(), "ambiguous");
+    expect(&Beginning { wrapped: true, ..facts }, fresh(), "ambiguous");
+}
+
+#[test]
+fn a_conversation_that_another_session_is_in_is_left_to_it() {
+    for located in [Located::Found("/t".into()), Located::Unknown(String::new()), Located::Missing] {
+        let bound = Some(Bound { id: OLD, located: &located, seen: true, held: true });
+        expect(&Beginning { bound, ..restarted() }, fresh(), "held_by_another_session");
+    }
+}
+
+#[test]
+fn what_was_asked_for_and_never_spoken_to_is_asked_for_again() {
+    let typed = Typed::Conversation(Some(OLD.to_owned()));
+    let located = Located::Missing;
+    let as_typed = Begin::AsTyped { id: Some(OLD.to_owned()) };
+    for (seen, decision, reason) in [
+        (false, as_typed, "as_typed"),
+        (true, Begin::Restart { id: OLD.to_owned(), prompt: false }, "transcript_gone"),
+    ] {
+        let bound = Some(Bound { id: OLD, located: &located, seen, held: false });
+        expect(&Beginning { bound, typed: &typed, ..restarted() }, decision, reason);
+    }
+}
+
+#[test]
+fn a_running_session_is_followed_to_where_it_was_seen_by_the_best_source() {
+    let seen = |id: &str, origin| Sighting { id: id.into(), origin, transcript: None, held_by: None };
+    let held = |id: &str, origin| Sighting { held_by: Some("ab-x/s1".into()), ..seen(id, origin) };
+    use Origin::{Discovered, Hook, OpenFile};
+    for (bound, sightings, expected, reason) in [
+        (None, vec![], Follow::Stay, "nothing was seen"),
+        (Some("a"), vec![seen("a", Hook), seen("b", OpenFile)], Follow::Stay, "it is where it was"),
+        (Some("a"), vec![seen("b", Hook)], Follow::Bind(seen("b", Hook)), "the agent reported it"),
+        (None, vec![seen("b", OpenFile)], Follow::Bind(seen("b", OpenFile)), "the agent has it open"),
+        (Some("a"), vec![seen("b", Discovered)], Follow::Stay, "nothing was seen"),
+        (None, vec![seen("b", Discovered)], Follow::Bind(seen("b", Discovered)), "jsonl_discovery"),
+        (
+            None,
+            vec![seen("b", Discovered), seen("c", Discovered)],
+            Follow::Refuse(seen("b", Discovered)),
+            "ambiguous",
+        ),
+        (Some("a"), vec![held("b", Hook)], Follow::Refuse(held("b", Hook)), "ab-x/s1 is in it"),
+        (
+            None,
+            vec![held("b", OpenFile), seen("c", Discovered)],
+            Follow::Refuse(held("b", OpenFile)),
+            "ab-x/s1 is in it",
+        ),
+    ] {
+        let Decided { decision, reason: said } = follow(bound, sightings);
+        assert_eq!((decision, &*said), (expected, reason));
+    }
+}
+
+#[test]
 fn what_the_operator_typed_counts_until_something_better_is_known() {
     let named = Typed::Conversation(Some("typed".to_owned()));
     let latest = Typed::Conversation(None);
@@ -121,14 +195,14 @@ fn what_the_operator_typed_counts_until_something_better_is_known() {
     let later = Beginning { typed: &latest, candidates: &candidates, ..restarted() };
     expect(&later, resume("own"), "jsonl_discovery");
     let located = Located::Found("/t".into());
-    let bound = Some(Bound { id: OLD, located: &located, seen: true });
+    let bound = Some(Bound { id: OLD, located: &located, seen: true, held: false });
     expect(&Beginning { bound, ..later }, resume(OLD), "conversation_data_present");
 }
 
 #[test]
 fn a_command_that_is_no_conversation_runs_as_it_is() {
     let located = Located::Found("/t".into());
-    let bound = Some(Bound { id: OLD, located: &located, seen: true });
+    let bound = Some(Bound { id: OLD, located: &located, seen: true, held: false });
     for bound in [None, bound] {
         let facts = Beginning { typed: &Typed::Command, bound, ..restarted() };
         expect(&facts, Begin::AsTyped { id: None }, "no_conversation");

@@ -1,0 +1,179 @@
+//! Commits that exist nowhere else.
+//!
+//! In a worktree the refs of the host's repository are all in sight: its own branches keep commits safe, and only what
+//! this tree made is asked about. In a clone every branch is the tree's own. In both, what the host's refs reached when
+//! the tree was made is the host's business, even where the host has rewritten it since.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use abide_model::Isolation;
+use abide_model::evidence::Ahead;
+
+use crate::command::{Git, quoted};
+use crate::error::GitError;
+use crate::gitdir::Trail;
+use crate::merged;
+use crate::refs::{self, HEADS, REMOTES, Ref, TAGS, short};
+use crate::status::Status;
+
+/// What the question is about.
+pub(crate) struct View<'a> {
+    pub git: &'a Git,
+    pub isolation: Isolation,
+    pub status: &'a Status,
+    pub refs: &'a [Ref],
+    pub trail: &'a Trail,
+    /// What the host's refs reached when the tree was made.
+    pub recorded: &'a BTreeMap<String, String>,
+    /// The branch made for this tree.
+    pub scratch: Option<&'a str>,
+    /// The branch that the tree began at.
+    pub base: Option<&'a str>,
+}
+
+/// The end of a line of commits that this tree made.
+#[derive(Debug, Clone)]
+struct Tip {
+    oid: String,
+    /// What people call it.
+    label: String,
+    against: String,
+    /// Nothing but the log of HEAD names it.
+    left: bool,
+}
+
+impl Tip {
+    fn oid(&self) -> &str {
+        &self.oid
+    }
+}
+
+impl View<'_> {
+    /// The ends of everything this tree made.
+    fn tips(&self) -> Vec<Tip> {
+        let ours = self.refs.iter().filter(|r| self.is_ours(r));
+        let mut tips: Vec<_> = ours.map(|r| self.tip(&r.oid, short(&r.name), self.against(r))).collect();
+        if let (None, Some(head)) = (&self.status.branch, &self.status.head) {
+            tips.push(self.tip(head, "HEAD", "detached".to_owned()));
+        }
+        for oid in &self.trail.left {
+            let tip = self.tip(oid, &format!("HEAD at {oid:.10}, left"), "detached".to_owned());
+            tips.push(Tip { left: true, ..tip });
+        }
+        tips
+    }
+
+    fn tip(&self, oid: &str, label: &str, against: String) -> Tip {
+        Tip { oid: oid.to_owned(), label: label.to_owned(), against, left: false }
+    }
+
+    /// Whether this tree made what the ref reaches.
+    fn is_ours(&self, r: &Ref) -> bool {
+        if self.isolation == Isolation::Clone {
+            return r.name.starts_with(HEADS) || r.name.starts_with(TAGS);
+        }
+        let Some(name) = r.name.strip_prefix(HEADS) else { return false };
+        // A branch that was checked out here and moved on elsewhere is in somebody else's hands.
+        let is_where_we_left_it =
+            || self.trail.branches.contains(name) && self.trail.commits.contains(&r.oid);
+        Some(name) == self.scratch || Some(name) == self.status.branch.as_deref() || is_where_we_left_it()
+    }
+
+    fn against(&self, r: &Ref) -> String {
+        match &r.upstream {
+            Some(upstream) if self.refs.iter().any(|other| other.name == *upstream) => {
+                short(upstream).to_owned()
+            }
+            Some(_) => "upstream gone".to_owned(),
+            None if self.refs.iter().any(|other| other.name.starts_with(REMOTES)) => "no upstream".to_owned(),
+            None => "no remote".to_owned(),
+        }
+    }
+
+    /// The refs that stay, whatever becomes of this tree.
+    fn kept(&self) -> impl Iterator<Item = &Ref> {
+        self.refs.iter().filter(|r| refs::keeps(&r.name) && !self.is_ours(r))
+    }
+
+    /// What this tree holds that no remote, no other branch of the host and no recorded ref has. `host` is the
+    /// repository that a clone was taken from, `spare` a directory for [`merged::into_any`].
+    pub(crate) fn ahead(&self, host: Option<&Path>, spare: &Path) -> Result<Vec<Ahead>, GitError> {
+        let recorded = self.recorded.iter().filter(|(name, _)| refs::keeps(name)).map(|(_, oid)| oid);
+        let mut safe = Safe::new(self.git, self.kept().map(|r| &r.oid).chain(recorded));
+        let mut tips = self.tips();
+        tips.retain(|tip| !safe.commits.contains(&tip.oid));
+        let mut alone = safe.beyond(tips.iter().map(Tip::oid))?;
+        if let (false, Isolation::Clone, Some(host)) = (alone.is_empty(), self.isolation, host) {
+            safe.add_host(host);
+            alone = safe.beyond(tips.iter().map(Tip::oid))?;
+        }
+        tips.retain(|tip| alone.contains(&tip.oid));
+        if tips.iter().any(|tip| tip.left) {
+            // A branch may have been made of it after all.
+            let named = safe.beyond(tips.iter().filter(|tip| !tip.left).map(Tip::oid))?;
+            tips.retain(|tip| !tip.left || !named.contains(&tip.oid));
+        }
+        let mut found = Vec::new();
+        for tip in &tips {
+            if !merged::into_any(&self.git.hurried(), &tip.oid, &self.targets(), spare) {
+                let commits = safe.beyond([tip.oid()])?.len() as u64;
+                found.push(Ahead { branch: tip.label.clone(), commits, against: tip.against.clone() });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The commits into which the work may have been merged, the likeliest first.
+    fn targets(&self) -> Vec<&str> {
+        let rank = |r: &Ref| {
+            let (remote, last) = (r.name.strip_prefix(REMOTES), r.name.rsplit('/').next());
+            match remote.and_then(|rest| rest.split_once('/')) {
+                Some((_, branch)) if Some(branch) == self.base => Some(0),
+                Some(_) if matches!(last, Some("HEAD" | "main" | "master")) => Some(1),
+                Some(_) => None,
+                // A branch of the host's that moved since the tree was made.
+                None => self.recorded.get(&r.name).filter(|oid| **oid != r.oid).map(|_| 2),
+            }
+        };
+        let mut ranked: Vec<_> = self.kept().filter_map(|r| Some((rank(r)?, r.oid.as_str()))).collect();
+        ranked.sort_unstable();
+        ranked.dedup_by_key(|(_, oid)| *oid);
+        ranked.into_iter().map(|(_, oid)| oid).collect()
+    }
+}
+
+/// Commits that are safe, with all that they reach.
+pub(crate) struct Safe {
+    git: Git,
+    commits: HashSet<String>,
+}
+
+impl Safe {
+    pub(crate) fn new<'a>(git: &Git, commits: impl Iterator<Item = &'a String>) -> Self {
+        Self { git: git.clone(), commits: commits.cloned().collect() }
+    }
+
+    /// Adds what the repository `host` has: somebody may have fetched the work into it by hand.
+    fn add_host(&mut self, host: &Path) {
+        let refs = refs::all(&Git::at(host, self.git.deadline())).unwrap_or_default();
+        self.commits.extend(refs.into_iter().filter(|r| refs::keeps(&r.name)).map(|r| r.oid));
+        let objects = quoted(&host.join("objects"));
+        self.git = self.git.clone().with("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+    }
+
+    /// The commits that `tips` reach and that are not safe.
+    pub(crate) fn beyond<'a>(
+        &self,
+        tips: impl IntoIterator<Item = &'a str>,
+    ) -> Result<HashSet<String>, GitError> {
+        let mut input: String = tips.into_iter().flat_map(|oid| [oid, "\n"]).collect();
+        if input.is_empty() {
+            return Ok(HashSet::new());
+        }
+        input.extend(self.commits.iter().flat_map(|oid| ["^", oid, "\n"]));
+        // What was recorded may be gone from the host, and then keeps nothing safe.
+        let out = self.git.fed(["rev-list", "--ignore-missing", "--stdin"], input.as_bytes())?;
+        Ok(out.text().lines().map(str::to_owned).collect())
+    }
+}

@@ -1,0 +1,159 @@
+//! What git keeps in plain files for one working tree: where they are, what goes on there, where HEAD has been.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use abide_model::Isolation;
+
+use crate::error::{Doing as _, GitError};
+
+/// Larger files in a git directory hold no ids of commits that matter.
+const SMALL: u64 = 4 << 20;
+
+/// The git directory of the tree at `tree`, made as `isolation`.
+pub(crate) fn of_tree(tree: &Path, isolation: Isolation) -> Result<PathBuf, GitError> {
+    let broken = |reason| Err(GitError::Broken { path: tree.to_owned(), reason });
+    let link = tree.join(".git");
+    let Ok(meta) = fs::symlink_metadata(&link) else { return broken("its .git is missing") };
+    match isolation {
+        Isolation::Clone if meta.is_dir() => Ok(link),
+        Isolation::Worktree if meta.is_file() => {
+            let bytes = fs::read(&link).doing("read", &link)?;
+            match bytes.strip_prefix(b"gitdir: ").map(path_in) {
+                Some(dir) if dir.join("HEAD").exists() => Ok(dir),
+                Some(_) => broken("the repository does not know this worktree any more"),
+                None => broken("its .git file is damaged"),
+            }
+        }
+        _ => broken("its .git is not what was put there"),
+    }
+}
+
+/// A path as git writes it into a file, with a line break after it.
+pub(crate) fn path_in(bytes: &[u8]) -> PathBuf {
+    std::ffi::OsString::from_vec(bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec()).into()
+}
+
+/// Every worktree that `repo` knows: where it keeps what belongs to it, and where it is.
+pub(crate) fn registrations(repo: &Path) -> Result<Vec<(PathBuf, PathBuf)>, GitError> {
+    let dir = repo.join("worktrees");
+    let entries = match fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(GitError::io("read", &dir, error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let admin = entry.doing("read", &dir)?.path();
+        let Ok(bytes) = fs::read(admin.join("gitdir")) else { continue };
+        // A relative path is relative to the directory it is written in.
+        let tree = admin.join(path_in(&bytes)).parent().map(Path::to_owned).unwrap_or_default();
+        found.push((admin, tree));
+    }
+    Ok(found)
+}
+
+/// The branch that the worktree whose git directory is `dir` has checked out, as a full name.
+pub(crate) fn head_branch(dir: &Path) -> Option<String> {
+    let head = fs::read_to_string(dir.join("HEAD")).ok()?;
+    Some(head.strip_prefix("ref: ")?.trim_end().to_owned())
+}
+
+/// What is under way in the tree and not finished.
+pub(crate) fn operation(dir: &Path) -> Option<&'static str> {
+    const MARKS: [(&str, &str); 8] = [
+        ("rebase-apply/applying", "am"),
+        ("rebase-apply", "rebase"),
+        ("rebase-merge", "rebase"),
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("sequencer", "cherry-pick or revert"),
+        ("BISECT_LOG", "bisect"),
+    ];
+    MARKS.iter().find(|(mark, _)| dir.join(mark).exists()).map(|(_, name)| *name)
+}
+
+/// Where the HEAD of one tree has been.
+#[derive(Debug, Default)]
+pub(crate) struct Trail {
+    /// Every commit it was at.
+    pub commits: BTreeSet<String>,
+    /// Branches it was on, by their short names.
+    pub branches: BTreeSet<String>,
+    /// Commits it was at without a branch, when something else was checked out: nothing but this log names them.
+    pub left: BTreeSet<String>,
+}
+
+/// Reads the log of HEAD in the git directory `dir`; without one, HEAD has been nowhere.
+pub(crate) fn trail(dir: &Path) -> Trail {
+    let mut trail = Trail::default();
+    let log = fs::read(dir.join("logs/HEAD")).unwrap_or_default();
+    for line in String::from_utf8_lossy(&log).lines() {
+        let (ids, message) = line.split_once('\t').unwrap_or((line, ""));
+        trail.commits.extend(ids.split(' ').take(2).filter(|id| is_id(id.as_bytes())).map(str::to_owned));
+        let Some((from, to)) =
+            message.strip_prefix("checkout: moving from ").and_then(|rest| rest.split_once(" to "))
+        else {
+            continue;
+        };
+        let set = if is_id(from.as_bytes()) { &mut trail.left } else { &mut trail.branches };
+        set.insert(from.to_owned());
+        trail.branches.insert(to.to_owned());
+    }
+    trail
+}
+
+fn is_id(word: &[u8]) -> bool {
+    matches!(word.len(), 40 | 64)
+        && word.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
+        && word.iter().any(|b| *b != b'0')
+}
+
+/// Every object id that the small files of a worktree's git directory name: HEAD, its log, the state of a rebase.
+///
+/// Reading them all instead of a list of known names means that an operation this was not written for is kept whole.
+pub(crate) fn ids_in(dir: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.path().symlink_metadata() else { continue };
+            let name = entry.file_name();
+            // Submodules have object stores of their own; the index is read by git.
+            if meta.is_dir() && name != "modules" {
+                open.push(entry.path());
+            } else if meta.is_file() && meta.len() <= SMALL && !name.as_bytes().starts_with(b"index") {
+                let bytes = fs::read(entry.path()).unwrap_or_default();
+                let words = bytes.split(|b| !b.is_ascii_alphanumeric()).filter(|word| is_id(word));
+                found.extend(words.map(|word| String::from_utf8_lossy(word).into_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The git directories of the submodules whose superproject has the git directory `dir`, however deep.
+pub(crate) fn modules(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.join("modules")];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            // The name of a submodule may hold slashes, so a directory is one of them or on the way to one.
+            if path.join("HEAD").is_file() && path.join("objects").is_dir() {
+                open.push(path.join("modules"));
+                found.push(path);
+            } else {
+                open.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

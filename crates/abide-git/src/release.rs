@@ -1,0 +1,221 @@
+//! Taking a worktree out of the host's repository before its unit goes to the trash, with everything that only the
+//! repository held of it: objects that nothing else reaches, its index, its HEAD, a rebase under way.
+//!
+//! The tree itself is not touched. A clone holds all of its repository and needs none of this.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use abide_model::Isolation;
+use abide_model::recipe::Mount;
+use abide_sys::crash;
+use abide_sys::run::RunError;
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Deadline, Git, quoted};
+use crate::error::{Doing as _, GitError};
+use crate::refs::{self, HEADS, Ref};
+use crate::site::{Record, Site};
+use crate::{files, gitdir, materialise, registration, status};
+
+/// The labelled points of this crate, in the order in which an operation passes them.
+pub const CRASH_POINTS: &[&str] = &[
+    "git.materialise.recorded",
+    "git.materialise.made",
+    "git.materialise.settled",
+    "git.release.packed",
+    "git.release.noted",
+    "git.release.moved",
+    "git.release.branch",
+    "git.restore.objects",
+    "git.restore.branch",
+    "git.restore.registered",
+    "git.restore.unnoted",
+];
+
+pub(crate) const SAVED: &str = "saved.json";
+const ADMIN: &str = "admin";
+const OBJECTS: &str = "objects";
+
+/// What is needed to put a worktree back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Saved {
+    /// Where the repository kept what belonged to the worktree; none if it had forgotten the worktree already.
+    pub admin: Option<PathBuf>,
+    /// The commit HEAD was at.
+    pub head: Option<String>,
+    /// The commit that the tree's own branch was at, if there was such a branch.
+    pub tip: Option<String>,
+    /// The settings of that branch.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Site {
+    /// Where a released worktree's part of the repository is.
+    pub(crate) fn saved_admin(&self) -> PathBuf {
+        self.notes.join(ADMIN)
+    }
+
+    /// The packs with what nothing else reached.
+    pub(crate) fn packs(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.notes.join(OBJECTS).join("pack")).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|e| e == "pack"))
+            .collect()
+    }
+
+    /// Removes what a release saved, the note about it first: without that, the rest means nothing.
+    pub(crate) fn forget_saved(&self) -> Result<(), GitError> {
+        files::remove(&self.notes.join(SAVED))?;
+        crash::point("git.restore.unnoted");
+        files::remove(&self.notes.join(OBJECTS))?;
+        files::remove(&self.saved_admin())
+    }
+}
+
+/// What a release left in the host's repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Released {
+    /// The tree's own branch, if somebody else needs it now.
+    pub kept_branch: Option<String>,
+}
+
+/// Makes the host's repository forget the tree of `mount`, after saving in the unit what only the repository had. Called
+/// again after a crash, it finishes; called without need, it does nothing.
+pub fn release(unit: &Path, mount: &Mount, limit: Duration) -> Result<Released, GitError> {
+    let deadline = Deadline::within(limit);
+    let Some(site) = Site::of(unit, mount) else { return Ok(Released::default()) };
+    let Some(record) = site.record()? else { return Ok(Released::default()) };
+    if !record.complete {
+        materialise::undo(&site, &record, deadline)?;
+        return Ok(Released::default());
+    }
+    if record.isolation != Isolation::Worktree || !record.repo.is_dir() {
+        return Ok(Released::default());
+    }
+    let git = Git::at(&record.repo, deadline).fetching();
+    let registered = registration::of_tree(&record.repo, &site.tree)?;
+    let saved = match site.read::<Saved>(SAVED)? {
+        Some(saved) => saved,
+        None => save(&site, &record, &git, registered.clone())?,
+    };
+    crash::point("git.release.noted");
+    if let Some(admin) = registered {
+        // A saved copy that is there is whole, so that only the original is left to be removed.
+        let kept = site.saved_admin();
+        if kept.exists() || !files::move_dir(&admin, &kept, &kept.with_extension("half"))? {
+            registration::remove(&record.repo, &admin)?;
+        }
+        registration::tidy(&record.repo);
+    }
+    crash::point("git.release.moved");
+    let released = delete_branch(&record, &saved, &git)?;
+    crash::point("git.release.branch");
+    Ok(released)
+}
+
+/// Writes down, and packs, what the repository will not have any more.
+fn save(site: &Site, record: &Record, git: &Git, admin: Option<PathBuf>) -> Result<Saved, GitError> {
+    // Left over from a release that was taken back.
+    site.forget_saved()?;
+    let refs = refs::all(git)?;
+    let tip = refs.iter().find(|r| is_scratch(r, record)).map(|r| r.oid.clone());
+    let status = match status::of(&Git::in_tree(&site.tree, git.deadline())) {
+        // A tree that git can not read is kept as it is; there is no more to be had from it.
+        Err(RunError::Failed { .. }) => status::Status::default(),
+        status => status?,
+    };
+    let mut wanted: BTreeSet<String> = admin.as_deref().map(gitdir::ids_in).unwrap_or_default();
+    wanted.extend(status.staged);
+    wanted.extend(tip.clone());
+    pack(site, record, git, &wanted, &refs)?;
+    crash::point("git.release.packed");
+    let saved = Saved { admin, head: status.head, tip, settings: settings(git, record)? };
+    site.write(SAVED, &saved)?;
+    Ok(saved)
+}
+
+/// Whether the ref is the branch that was made for the tree.
+fn is_scratch(r: &Ref, record: &Record) -> bool {
+    record.scratch && r.name.strip_prefix(HEADS) == record.branch.as_deref()
+}
+
+/// Packs what `wanted` reaches and no ref that stays does. A bundle would not do: it can not hold what is only staged.
+fn pack(
+    site: &Site,
+    record: &Record,
+    git: &Git,
+    wanted: &BTreeSet<String>,
+    refs: &[Ref],
+) -> Result<(), GitError> {
+    let mut input = wanted.iter().fold(String::new(), |input, oid| input + oid + "\n");
+    // A log may name what was collected long ago.
+    let there = git.fed(["cat-file", "--batch-check=%(objectname)"], input.as_bytes())?.text();
+    input =
+        there.lines().filter(|line| !line.contains(' ')).fold(String::new(), |input, oid| input + oid + "\n");
+    if input.is_empty() {
+        return Ok(());
+    }
+    for kept in refs.iter().filter(|r| refs::keeps(&r.name) && !is_scratch(r, record)) {
+        input.extend(["^", &kept.oid, "\n"]);
+    }
+    // Git makes a pack where its objects are and renames it, which leads to no other file system: so they are here.
+    let objects = site.notes.join(OBJECTS);
+    let packs = objects.join("pack");
+    fs::create_dir_all(&packs).doing("create", &packs)?;
+    let git = git.clone().with("GIT_OBJECT_DIRECTORY", &objects);
+    let git = git.with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&record.repo.join("objects")));
+    let args = ["pack-objects", "-q", "--revs", "--non-empty"].map(AsRef::as_ref);
+    git.fed(args.into_iter().chain([packs.join("pack").as_os_str()]), input.as_bytes())?;
+    Ok(())
+}
+
+fn settings(git: &Git, record: &Record) -> Result<Vec<(String, String)>, GitError> {
+    let Some(branch) = record.branch.as_ref().filter(|_| record.scratch) else { return Ok(Vec::new()) };
+    let prefix = format!("branch.{branch}.");
+    let all = git.settings("--local", r"^branch\.")?.into_iter();
+    Ok(all.filter_map(|(key, value)| Some((key.strip_prefix(&prefix)?.to_owned(), value))).collect())
+}
+
+/// Deletes the tree's own branch, unless it moved since it was saved or somebody has it checked out.
+fn delete_branch(record: &Record, saved: &Saved, git: &Git) -> Result<Released, GitError> {
+    let (Some(branch), Some(tip)) = (&record.branch, &saved.tip) else { return Ok(Released::default()) };
+    let full = format!("{HEADS}{branch}");
+    let now = git.try_run(["rev-parse", "--verify", "-q", &full])?;
+    let others = gitdir::registrations(&record.repo)?.into_iter().map(|(admin, _)| admin);
+    let used =
+        others.chain([record.repo.clone()]).any(|dir| gitdir::head_branch(&dir).as_ref() == Some(&full));
+    if now.status.success() && (used || now.text() != *tip) {
+        return Ok(Released { kept_branch: Some(branch.clone()) });
+    }
+    if now.status.success() {
+        git.run(["update-ref", "-d", &full, tip])?;
+    }
+    if !saved.settings.is_empty() {
+        git.try_run(["config", "--local", "--remove-section", &format!("branch.{branch}")])?;
+    }
+    Ok(Released::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_points_is_the_list_of_those_in_the_code() {
+        let mut found: Vec<String> = Vec::new();
+        for file in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            let calls = text.split("crash::point(\"git.").skip(1);
+            found.extend(calls.filter_map(|rest| rest.split('"').next()).map(|label| format!("git.{label}")));
+        }
+        found.retain(|label| label != "git.");
+        found.sort();
+        let mut listed = CRASH_POINTS.to_vec();
+        listed.sort_unstable();
+        assert_eq!(found, listed, "each point once in the code and once in the list");
+    }
+}

@@ -1,0 +1,133 @@
+//! Putting a released worktree back into the host's repository, once its unit is out of the trash again.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Duration;
+
+use abide_model::Isolation;
+use abide_model::recipe::Mount;
+use abide_sys::crash;
+
+use crate::command::{Deadline, Git};
+use crate::error::{Doing as _, GitError};
+use crate::refs::{self, HEADS};
+use crate::release::{SAVED, Saved};
+use crate::site::{Record, Site, first_free};
+use crate::{files, gitdir, registration};
+
+/// What came back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// The branch of the tree now, for [`Mount::branch`]; it has another name if the old one was taken meanwhile.
+    pub branch: Option<String>,
+    /// What the operator should know.
+    pub notices: Vec<String>,
+}
+
+/// Undoes a [`release`](crate::release()) of the tree of `mount`. Called again after a crash, it finishes; called without
+/// need, it does nothing.
+pub fn restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<Restored, GitError> {
+    let Some(site) = Site::of(unit, mount) else { return Ok(Restored::default()) };
+    let Some(mut record) = site.record()?.filter(|record| record.complete) else {
+        return Ok(Restored::default());
+    };
+    let mut restored = Restored { branch: record.branch.clone(), notices: Vec::new() };
+    let saved = site.read::<Saved>(SAVED)?.filter(|_| record.isolation == Isolation::Worktree);
+    let Some(saved) = saved else { return Ok(restored) };
+    if !record.repo.is_dir() {
+        return Err(GitError::RepositoryGone(record.repo));
+    }
+    let git = Git::at(&record.repo, Deadline::within(limit));
+    for pack in site.packs() {
+        let file = File::open(&pack).doing("open", &pack)?;
+        git.fed_file(["index-pack", "--stdin"], file)?;
+    }
+    crash::point("git.restore.objects");
+    let admin = site.saved_admin();
+    if let (Some(old), Some(tip)) = (record.branch.clone(), &saved.tip) {
+        let new = put_branch(&git, &old, tip, &saved)?;
+        if new != old {
+            restored.notices.push(format!("the branch {old} was taken meanwhile; the tree is on {new} now"));
+            rename_in(&admin, &old, &new)?;
+        }
+        record.branch = Some(new.clone());
+        restored.branch = Some(new);
+    }
+    crash::point("git.restore.branch");
+    if registration::of_tree(&record.repo, &site.tree)?.is_none() && admin.exists() {
+        restored.notices.extend(hold_head(&git, &admin, &saved)?);
+        register(&site, &record, &saved, &admin)?;
+    }
+    crash::point("git.restore.registered");
+    site.write_record(&record)?;
+    site.forget_saved()?;
+    Ok(restored)
+}
+
+/// Makes the branch `name` at `tip`, or one with a number after it if somebody has that name for something else.
+fn put_branch(git: &Git, name: &str, tip: &str, saved: &Saved) -> Result<String, GitError> {
+    let refs = refs::all(git)?;
+    let at =
+        |name: &str| refs.iter().find(|r| r.name.strip_prefix(HEADS) == Some(name)).map(|r| r.oid.as_str());
+    let new = first_free(name, |name| at(name).is_none_or(|oid| oid == tip));
+    if at(&new).is_none() {
+        // The empty old value: somebody who makes it at this moment keeps it.
+        git.run(["update-ref", &format!("{HEADS}{new}"), tip, ""])?;
+    }
+    for (key, value) in &saved.settings {
+        git.run(["config", "--local", &format!("branch.{new}.{key}"), value])?;
+    }
+    Ok(new)
+}
+
+/// Puts the new name of a branch where the worktree's own files have the old one.
+fn rename_in(admin: &Path, old: &str, new: &str) -> Result<(), GitError> {
+    for name in ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"] {
+        let path = admin.join(name);
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if text.trim_end().ends_with(&format!("{HEADS}{old}")) {
+            fs::write(&path, text.replace(old, new)).doing("write", &path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps HEAD at its commit if it was on a branch of the host's that has moved or gone since: on that branch, all that
+/// happened to it would look like changes in the tree.
+fn hold_head(git: &Git, admin: &Path, saved: &Saved) -> Result<Option<String>, GitError> {
+    let (Some(branch), Some(head)) = (gitdir::head_branch(admin), &saved.head) else { return Ok(None) };
+    let now = git.try_run(["rev-parse", "--verify", "-q", &branch])?;
+    if now.text() == *head {
+        return Ok(None);
+    }
+    let there = git.try_run(["cat-file", "-e", head])?.status.success();
+    let branch = refs::short(&branch);
+    if !there {
+        return Ok(Some(format!(
+            "the branch {branch} moved, and the commit the tree was at is gone with it"
+        )));
+    }
+    let path = admin.join("HEAD");
+    fs::write(&path, format!("{head}\n")).doing("write", &path)?;
+    Ok(Some(format!("the branch {branch} moved since; the tree is at its old commit, without a branch")))
+}
+
+/// Moves what was saved back to where the repository looks for it.
+fn register(site: &Site, record: &Record, saved: &Saved, admin: &Path) -> Result<(), GitError> {
+    let all = record.repo.join("worktrees");
+    fs::create_dir_all(&all).doing("create", &all)?;
+    // Git made the name from the tree's, which is plain text.
+    let name = saved.admin.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let place = all.join(first_free(&name, |name| !all.join(name).exists()));
+    let link = site.tree.join(".git");
+    for (path, mut line, target) in
+        [(admin.join("gitdir"), Vec::new(), &link), (link.clone(), b"gitdir: ".to_vec(), &place)]
+    {
+        use std::os::unix::ffi::OsStrExt as _;
+        line.extend_from_slice(target.as_os_str().as_bytes());
+        line.push(b'\n');
+        fs::write(&path, line).doing("write", &path)?;
+    }
+    // Not among the worktrees, where git would find it: nothing but whole ones may be there.
+    files::move_dir(admin, &place, &record.repo.join(format!("abide-{name}.half"))).map(drop)
+}

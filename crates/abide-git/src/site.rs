@@ -1,0 +1,138 @@
+//! Where a mount's tree is in its unit, and what was written down about it when it was made.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use abide_model::recipe::Mount;
+use abide_model::{Isolation, Timestamp};
+use abide_sys::atomic;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Doing as _, GitError};
+
+const RECORD: &str = "record.json";
+
+/// The places of one mount in its unit.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    /// The worktree or clone.
+    pub tree: PathBuf,
+    /// What we know about it: beside the tree, so that it moves with it and no agent mistakes it for work.
+    pub notes: PathBuf,
+}
+
+impl Site {
+    /// Where `mount` is in the unit at `unit`; `None` if no tree was ever meant to be there.
+    pub(crate) fn of(unit: &Path, mount: &Mount) -> Option<Self> {
+        let name = mount.tree.as_deref().filter(|_| mount.isolation != Isolation::Shared)?;
+        // Git writes down where a worktree is with all links resolved, and is compared with.
+        let unit = unit.canonicalize().unwrap_or_else(|_| unit.to_owned());
+        Some(Self { tree: unit.join("tree").join(name), notes: unit.join("git").join(name) })
+    }
+
+    /// The record of the tree; `None` if making it never began.
+    pub(crate) fn record(&self) -> Result<Option<Record>, GitError> {
+        self.read(RECORD)
+    }
+
+    pub(crate) fn write_record(&self, record: &Record) -> Result<(), GitError> {
+        fs::create_dir_all(&self.notes).doing("create", &self.notes)?;
+        self.write(RECORD, record)
+    }
+
+    pub(crate) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, GitError> {
+        let path = self.notes.join(name);
+        match fs::read(&path) {
+            Ok(bytes) => match serde_json::from_slice(&bytes) {
+                Ok(value) => Ok(Some(value)),
+                Err(error) => Err(GitError::Record { path, reason: error.to_string() }),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(GitError::io("read", &path, error)),
+        }
+    }
+
+    pub(crate) fn write(&self, name: &str, value: &impl Serialize) -> Result<(), GitError> {
+        let bytes = serde_json::to_vec(value)
+            .map_err(|error| GitError::Record { path: self.notes.join(name), reason: error.to_string() })?;
+        let dir = File::open(&self.notes).doing("open", &self.notes)?;
+        atomic::write(&dir, name, &bytes, 0o600).doing("write", &self.notes.join(name))
+    }
+}
+
+/// What is remembered of how a tree was made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// The directory of the host's repository that all its worktrees share.
+    pub repo: PathBuf,
+    /// Where in the repository the mount's source is.
+    pub prefix: PathBuf,
+    /// How the tree was made.
+    pub isolation: Isolation,
+    /// The branch that was checked out; none for a detached HEAD.
+    pub branch: Option<String>,
+    /// Whether that branch was made for this tree alone, and goes with it.
+    pub scratch: bool,
+    /// The commit the tree began at; none in a repository without one.
+    pub base: Option<String>,
+    /// The host's branch that commit was the tip of.
+    pub base_branch: Option<String>,
+    /// The host's stashes at that time.
+    #[serde(default)]
+    pub stashes: Vec<String>,
+    /// All refs of the host's repository at that time.
+    #[serde(default)]
+    pub refs: BTreeMap<String, String>,
+    /// When that was.
+    pub at: Timestamp,
+    /// Whether the tree was finished: nobody ever worked in one that was not.
+    #[serde(default)]
+    pub complete: bool,
+}
+
+/// What the tree of a mount of `source` is called, given the names that other mounts of the instance have.
+///
+/// Agents and people see this name as the project's, so it is the directory's own wherever that is harmless.
+pub fn tree_name(source: &Path, taken: &[&str]) -> String {
+    let base = source.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let mut name: String = base.chars().take(40).map(safe).collect();
+    name = name.trim_matches(['.', '-']).to_owned();
+    if name.is_empty() {
+        name = "tree".to_owned();
+    }
+    first_free(&name, |name| !taken.contains(&name))
+}
+
+/// `name`, or with the first number after it that makes it free.
+pub(crate) fn first_free(name: &str, free: impl Fn(&str) -> bool) -> String {
+    let numbered = |n: u32| if n == 1 { name.to_owned() } else { format!("{name}-{n}") };
+    (1..).map(numbered).find(|name| free(name)).unwrap_or_default()
+}
+
+/// Where the tree of `mount` is in the unit at `unit`; `None` for a shared mount.
+pub fn tree(unit: &Path, mount: &Mount) -> Option<PathBuf> {
+    Site::of(unit, mount).map(|site| site.tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_called_like_its_source_unless_that_is_taken_or_harmful() {
+        for (source, taken, expected) in [
+            ("/work/shop", vec![], "shop"),
+            ("/work/shop", vec!["shop"], "shop-2"),
+            ("/work/shop", vec!["shop", "shop-2"], "shop-3"),
+            ("/work/a b\nc", vec![], "a-b-c"),
+            ("/work/.hidden", vec![], "hidden"),
+            ("/", vec![], "tree"),
+        ] {
+            assert_eq!(tree_name(Path::new(source), &taken), expected);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What a session is doing, decided from what every source says about it.
+//!
+//! No source knows everything. Hooks are silent when the operator interrupts; a transcript does not tell a running tool from
+//! a pending permission; a screen can be quoted. So the strongest source that speaks is believed, except where it is known
+//! not to know, and a word that nothing has confirmed for long is checked against a second source.
+
+use std::time::Duration;
+
+use crate::choice::choices;
+
+choices! {
+    /// What a session is doing.
+    #[derive(Default)]
+    Doing, "activity" {
+        Working = "working": "it works on what it was given",
+        Idle = "idle": "it waits for the next task",
+        NeedsInput = "needs_input": "it waits for the operator's decision",
+        Exited = "exited": "its process has ended",
+        #[default]
+        #[serde(other)]
+        Unknown = "unknown": "nobody can say",
+    }
+}
+
+choices! {
+    /// Where a statement about a session comes from, the most trustworthy first.
+    Source, "source" {
+        Program = "program": "the program itself, through its terminal",
+        Registry = "registry": "the agent's own list of what runs",
+        Hook = "hook": "a hook that the agent called",
+        Transcript = "transcript": "the end of the agent's transcript",
+        Title = "title": "the title of its terminal",
+        Screen = "screen": "what is on its screen",
+        Processes = "processes": "its output and the processor time of its processes",
+    }
+}
+
+choices! {
+    /// What a source says.
+    Says, "statement" {
+        Working = "working": "it works",
+        Busy = "busy": "it runs a tool or waits for permission to: this source can not tell which",
+        Background = "background": "it waits for the next task, and something that it started still runs",
+        Idle = "idle": "it waits for the next task",
+        NeedsInput = "needs_input": "it waits for the operator's decision",
+    }
+}
+
+impl Says {
+    fn doing(self) -> Doing {
+        match self {
+            Self::Working | Self::Busy | Self::Background => Doing::Working,
+            Self::Idle => Doing::Idle,
+            Self::NeedsInput => Doing::NeedsInput,
+        }
+    }
+}
+
+/// What one source says about a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// Who says it.
+    pub source: Source,
+    /// What.
+    pub says: Says,
+    /// For how long it has been saying so.
+    pub age: Duration,
+    /// How it says so, for people.
+    pub detail: String,
+    /// What the operator is asked, where the source knows.
+    pub question: Option<String>,
+}
+
+impl Evidence {
+    /// Whether it is what an operator would see too.
+    fn is_seen(&self) -> bool {
+        matches!(self.source, Source::Title | Source::Screen)
+    }
+}
+
+/// What a session is doing, and why that is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    /// What it is doing.
+    pub doing: Doing,
+    /// For how long, as far as is known.
+    pub age: Duration,
+    /// Why that is believed.
+    pub because: String,
+    /// What the operator is asked.
+    pub question: Option<String>,
+    /// Whose word it is.
+    pub source: Option<Source>,
+    /// After how long the answer may be another one, though nothing happens.
+    pub again: Option<Duration>,
+}
+
+/// How long something seen must last before it may say that the work is over: between two steps an agent looks idle.
+pub const SETTLE: Duration = Duration::from_millis(1500);
+
+/// After this long without a new word and without output, work is no longer taken on trust.
+pub const STALE: Duration = Duration::from_secs(60);
+
+/// Decides what a session is doing that was last taken to do `before` and has written nothing for `quiet`. A statement
+/// of an earlier run must not be among the `evidence`.
+pub fn decide(evidence: &[Evidence], quiet: Duration, before: Doing) -> Activity {
+    let mut evidence: Vec<&Evidence> = evidence.iter().collect();
+    evidence.sort_by_key(|one| one.source);
+    let Some((first, weaker)) = evidence.split_first() else {
+        return Activity {
+            doing: Doing::Unknown,
+            age: quiet,
+            because: "nothing says; this is how long it has been quiet".to_owned(),
+            question: None,
+            source: None,
+            again: None,
+        };
+    };
+    let Ruling { winner, because, from } = rule(first, weaker, quiet);
+    let seen = winner.source >= Source::Title || because.is_some();
+    if seen && winner.says == Says::Idle && before == Doing::Working && winner.age < SETTLE {
+        let again = Some(SETTLE - winner.age);
+        let because = format!("{}, which may pass", winner.detail);
+        return Activity { doing: before, again, because, ..verdict(winner, None) };
+    }
+    let mut activity = Activity { again: from, ..verdict(winner, because) };
+    if activity.doing == Doing::NeedsInput && activity.question.is_none() {
+        // Who knows that there is a question does not always know which.
+        let asks = evidence.iter().filter(|one| one.says == Says::NeedsInput);
+        activity.question = asks.filter_map(|one| one.question.clone()).next();
+    }
+    activity
+}
+
+fn verdict(winner: &Evidence, because: Option<String>) -> Activity {
+    Activity {
+        doing: winner.says.doing(),
+        age: winner.age,
+        because: because.unwrap_or_else(|| winner.detail.clone()),
+        question: winner.question.clone().filter(|_| winner.says == Says::NeedsInput),
+        source: Some(winner.source),
+        again: None,
+    }
+}
+
+struct Ruling<'a> {
+    winner: &'a Evidence,
+    /// Why it is not the strongest source that is believed.
+    because: Option<String>,
+    /// When that may change by itself.
+    from: Option<Duration>,
+}
+
+fn rule<'a>(first: &'a Evidence, weaker: &[&'a Evidence], quiet: Duration) -> Ruling<'a> {
+    let dispute = Dispute { first, weaker };
+    if let Some(question) = dispute.unseen_question() {
+        return dispute.over(question, "which can not tell that");
+    }
+    if let Some(background) = dispute.work_behind() {
+        return dispute.over(background, "which only says that the turn is over");
+    }
+    if let Some(change) = dispute.later_change() {
+        return dispute.over_after(first.age, SETTLE, change, "but that was before");
+    }
+    if let Some(end) = dispute.unheard_end() {
+        let why = "but that was long ago, and nothing was written since";
+        return dispute.over_after(first.age.min(quiet), STALE, end, why);
+    }
+    Ruling { winner: first, because: None, from: None }
+}
+
+/// The strongest word, and what the others say.
+struct Dispute<'a, 'b> {
+    first: &'a Evidence,
+    weaker: &'b [&'a Evidence],
+}
+
+impl<'a> Dispute<'a, '_> {
+    fn over(&self, winner: &'a Evidence, why: &str) -> Ruling<'a> {
+        let because = Some(format!("{}; {}, {why}", winner.detail, self.first.detail));
+        Ruling { winner, because, from: None }
+    }
+
+    /// The strongest word stands until it has been so for `limit`.
+    fn over_after(&self, been: Duration, limit: Duration, winner: &'a Evidence, why: &str) -> Ruling<'a> {
+        if been >= limit {
+            return self.over(winner, why);
+        }
+        Ruling { winner: self.first, because: None, from: Some(limit - been) }
+    }
+
+    fn find(&self, wanted: impl Fn(&Evidence) -> bool) -> Option<&'a Evidence> {
+        self.weaker.iter().copied().find(|one| wanted(one))
+    }
+
+    /// A question, where the strongest source can not tell one from work.
+    fn unseen_question(&self) -> Option<&'a Evidence> {
+        let blind = self.first.says == Says::Busy
+            || (self.first.source == Source::Title && self.first.says != Says::NeedsInput);
+        self.find(|one| blind && one.says == Says::NeedsInput)
+    }
+
+    /// What still runs after a turn that is over. The agent's registry knows of it; else it is only seen, and what is seen
+    /// does not overrule the program and its registry.
+    fn work_behind(&self) -> Option<&'a Evidence> {
+        let only_the_turn = matches!(self.first.source, Source::Hook | Source::Transcript | Source::Title);
+        let believed = |one: &Evidence| only_the_turn || one.source == Source::Registry;
+        self.find(|one| self.first.says == Says::Idle && one.says == Says::Background && believed(one))
+    }
+
+    /// What changed after the strongest word. No hook is called when the operator interrupts, refuses or allows something,
+    /// and not every agent writes it down; nor does a transcript hold how each turn failed.
+    fn later_change(&self) -> Option<&'a Evidence> {
+        let first = self.first;
+        let differs = |one: &Evidence| one.says.doing() != first.says.doing();
+        let can_tell = |one: &Evidence| one.says != Says::Busy || first.says != Says::NeedsInput;
+        let confirmed = self.weaker.iter().any(|one| one.is_seen() && !differs(one));
+        let counts = |one: &Evidence| one.is_seen() || (one.source == Source::Transcript && !confirmed);
+        let misses = matches!(first.source, Source::Hook | Source::Transcript);
+        self.find(|one| misses && counts(one) && one.age < first.age && differs(one) && can_tell(one))
+    }
+
+    /// The end of work of which the strongest source may never have heard.
+    fn unheard_end(&self) -> Option<&'a Evidence> {
+        let works = matches!(self.first.says, Says::Working | Says::Busy);
+        let ended = |one: &Evidence| matches!(one.says, Says::Idle | Says::NeedsInput);
+        self.find(|one| works && ended(one) && one.source != Source::Processes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! How long removed units stay in the trash.
+
+use std::time::Duration;
+
+use crate::decide::Decided;
+use crate::time::Timestamp;
+
+/// A unit in the trash, as far as its time there depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    /// When it was removed.
+    pub since: Timestamp,
+    /// How much room it takes, in bytes.
+    pub bytes: u64,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// For how long.
+    pub keep: Duration,
+    /// How much of it, in bytes.
+    pub bytes: u64,
+}
+
+/// Which of `held`, given oldest first, have had their time: what is too old, then the oldest of what is too much. The
+/// youngest goes by age only: what was removed a moment ago can be restored however large it is.
+pub fn expired(held: &[Held], limits: Limits, now: Timestamp) -> Vec<Decided<usize>> {
+    let mut left: u64 = held.iter().map(|unit| unit.bytes).sum();
+    let mut gone = Vec::new();
+    for (index, unit) in held.iter().enumerate() {
+        let reason = if unit.since.age(now) > limits.keep {
+            "it is older than the trash keeps things"
+        } else if left > limits.bytes && index + 1 < held.len() {
+            "it is the oldest of more than the trash holds"
+        } else {
+            continue;
+        };
+        left -= unit.bytes;
+        gone.push(Decided::new(index, reason));
+    }
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 86_400_000;
+    const LIMITS: Limits = Limits { keep: Duration::from_secs(14 * 86_400), bytes: 100 };
+
+    fn gone(held: &[(i64, u64)]) -> Vec<usize> {
+        let now = Timestamp(100 * DAY);
+        let held: Vec<Held> =
+            held.iter().map(|&(days, bytes)| Held { since: Timestamp(now.0 - days * DAY), bytes }).collect();
+        expired(&held, LIMITS, now).into_iter().map(|decided| decided.decision).collect()
+    }
+
+    #[test]
+    fn what_is_old_goes_and_what_is_young_stays() {
+        assert_eq!(gone(&[(30, 1), (15, 1), (14, 1), (0, 1)]), [0, 1]);
+        assert!(gone(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_oldest_go_until_the_rest_fits() {
+        assert_eq!(gone(&[(5, 60), (4, 30), (3, 40), (2, 20)]), [0]);
+        assert_eq!(gone(&[(5, 10), (4, 90), (3, 90)]), [0, 1]);
+    }
+
+    #[test]
+    fn what_is_too_old_makes_room_first() {
+        assert_eq!(gone(&[(20, 90), (3, 60), (2, 40)]), [0]);
+    }
+
+    #[test]
+    fn the_last_removed_can_be_restored_however_large_it_is() {
+        assert!(gone(&[(0, 5_000)]).is_empty());
+        assert_eq!(gone(&[(1, 5), (0, 5_000)]), [0]);
+    }
+
+    #[test]
+    fn a_clock_that_was_turned_back_makes_nothing_old() {
+        assert!(gone(&[(-500, 1), (-400, 1)]).is_empty());
+    }
+}
