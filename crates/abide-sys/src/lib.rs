@@ -6,3 +6,5 @@ pub mod clock;
 pub mod crash;
 pub mod process;
 pub mod run;
+pub mod signals;
+pub mod terminal;

@@ -1,0 +1,118 @@
+//! Signals as readable events (a signalfd over a blocked set), and as a started program should find them.
+#![allow(unsafe_code)] // signalfd, dispositions and the signal mask have no safe wrapper among our dependencies.
+
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::{io, mem};
+
+const AT_A_TERMINAL: [i32; 7] =
+    [libc::SIGWINCH, libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGCONT];
+
+/// Delivers blocked signals to a poll loop. Everything else about them (handlers, interrupted calls) never happens.
+#[derive(Debug)]
+pub struct SignalFd(OwnedFd);
+
+impl SignalFd {
+    /// Blocks `signals` for the calling thread and those it starts later, and delivers them here instead.
+    pub fn block(signals: &[i32]) -> io::Result<Self> {
+        let set = signal_set(signals);
+        // SAFETY: `set` is initialised, and no old mask is asked for.
+        let err = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        if err != 0 {
+            return Err(io::Error::from_raw_os_error(err));
+        }
+        // SAFETY: `set` is initialised; -1 asks for a new descriptor.
+        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just gave us this descriptor, and nobody else knows it.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// The next pending signal, if there is one.
+    pub fn next(&self) -> io::Result<Option<i32>> {
+        let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
+        match rustix::io::read(&self.0, &mut info) {
+            // `ssi_signo`, the first field, is a native-endian u32 below 65.
+            Ok(n) if n == info.len() => Ok(Some(i32::from_ne_bytes([info[0], info[1], info[2], info[3]]))),
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(rustix::io::Errno::INTR) => Ok(None),
+            Err(err) => Err(err.into()),
+        }
+    }
+}
+
+impl AsFd for SignalFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The signals that concern a program at a terminal, taken over while it has the terminal and given back afterwards.
+pub struct Taken {
+    /// Where they arrive.
+    pub fd: SignalFd,
+    before: libc::sigset_t,
+}
+
+impl Taken {
+    /// Takes over what the terminal, and whoever wants the process to end, may send. Call it with one thread.
+    pub fn take() -> io::Result<Self> {
+        // SAFETY: sigset_t is plain data, and the call below fills it in.
+        let mut before: libc::sigset_t = unsafe { mem::zeroed() };
+        // SAFETY: no new mask is given, and `before` is a valid place for the present one.
+        let err = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, std::ptr::null(), &raw mut before) };
+        if err != 0 {
+            return Err(io::Error::from_raw_os_error(err));
+        }
+        Ok(Self { fd: SignalFd::block(&AT_A_TERMINAL)?, before })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        // What came too late to matter must not end the caller in place of us.
+        while let Ok(Some(_)) = self.fd.next() {}
+        // SAFETY: `before` was filled in by the system.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
+    }
+}
+
+/// Lets the program that `command` starts begin with all signals unblocked and meaning what they mean by default. It
+/// would inherit what we block, and what our own launcher ignored (as `nohup` does), and could not be ended then.
+pub fn start_fresh(command: &mut Command) {
+    // SAFETY: `reset` makes system calls only; it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(reset) };
+}
+
+fn reset() -> io::Result<()> {
+    // The kernel's `struct sigaction`, which has no more words than this anywhere; all zero is SIG_DFL.
+    let default = [0_u64; 8];
+    for signal in 1..=64 {
+        // Not `sigaction`: the C library refuses to touch the signals that it uses itself, and those are inherited, too.
+        // SAFETY: `default` outlives the call; signals that can not be set (KILL, STOP) are refused harmlessly.
+        unsafe {
+            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), std::ptr::null_mut::<u64>(), 8)
+        };
+    }
+    let none = signal_set(&[]);
+    // SAFETY: `none` is initialised, and no old mask is asked for.
+    match unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        err => Err(io::Error::from_raw_os_error(err)),
+    }
+}
+
+fn signal_set(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: sigset_t is plain data, and sigemptyset initialises it whole.
+    let mut set: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: `set` is a valid place for a set.
+    unsafe { libc::sigemptyset(&raw mut set) };
+    for &signal in signals {
+        // SAFETY: `set` was initialised above.
+        unsafe { libc::sigaddset(&raw mut set, signal) };
+    }
+    set
+}

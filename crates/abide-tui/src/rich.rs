@@ -1,0 +1,151 @@
+//! The thin loop that owns the terminal: keys in, rows out. It decides nothing.
+
+use std::io;
+use std::time::Duration;
+
+use abide_sys::signals::Taken;
+use abide_sys::terminal::{self, Terminal};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::draw::draw;
+use crate::keys::{Decoder, Key};
+use crate::page::Page;
+use crate::press::press;
+use crate::surface::SMALLEST;
+
+/// How long after Escape the rest of what another key sends may take to arrive.
+const ESCAPE: Duration = Duration::from_millis(50);
+
+const NO_CURSOR: &[u8] = b"\x1b[?25l";
+
+/// The terminal, while questions are asked on it. Dropping it gives it back.
+pub(crate) struct Stage {
+    terminal: Terminal,
+    signals: Taken,
+    decoder: Decoder,
+    colour: bool,
+    size: (usize, usize),
+    /// What is on the screen, row by row.
+    shown: Vec<Vec<u8>>,
+}
+
+/// What there is to do.
+enum Event {
+    Keys(Vec<Key>),
+    /// The screen has to be drawn anew.
+    Redraw,
+    /// Nobody is there any more, or nobody should be.
+    Lost,
+}
+
+impl Stage {
+    pub fn open(colour: bool) -> io::Result<Self> {
+        let signals = Taken::take()?;
+        let terminal = Terminal::open()?;
+        let mut stage =
+            Self { terminal, signals, decoder: Decoder::default(), colour, size: (0, 0), shown: Vec::new() };
+        stage.enter()?;
+        stage.terminal.discard_typed();
+        Ok(stage)
+    }
+
+    fn enter(&mut self) -> io::Result<()> {
+        self.terminal.enter()?;
+        self.terminal.write(NO_CURSOR);
+        self.resize();
+        Ok(())
+    }
+
+    fn resize(&mut self) {
+        let (cols, rows) = self.terminal.size().unwrap_or(SMALLEST);
+        self.size = (cols.into(), rows.into());
+        self.shown.clear();
+    }
+
+    /// Shows `page` until it is answered.
+    pub fn ask<A: Clone>(&mut self, page: &Page<A>) -> io::Result<A> {
+        let mut view = page.view();
+        loop {
+            self.show(draw(page, &view, self.size).encode(self.colour));
+            match self.next()? {
+                Event::Lost => return Ok(page.lost.0.clone()),
+                Event::Redraw => {}
+                Event::Keys(keys) => {
+                    for key in keys {
+                        if let Some(answer) = press(page, &mut view, key, self.size) {
+                            return Ok(answer);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the rows that differ from what is on the screen, as one update.
+    fn show(&mut self, rows: Vec<Vec<u8>>) {
+        self.terminal.write(b"\x1b[?2026h");
+        if self.shown.is_empty() {
+            self.terminal.write(b"\x1b[m\x1b[2J");
+        }
+        for (y, row) in rows.iter().enumerate() {
+            if self.shown.get(y) != Some(row) {
+                self.terminal.write(row);
+            }
+        }
+        self.terminal.write(b"\x1b[?2026l");
+        self.shown = rows;
+    }
+
+    fn next(&mut self) -> io::Result<Event> {
+        loop {
+            let more = if self.terminal.pending() > 0 { PollFlags::OUT } else { PollFlags::empty() };
+            let mut fds = [
+                PollFd::new(&self.signals.fd, PollFlags::IN),
+                PollFd::from_borrowed_fd(self.terminal.input(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.terminal.output(), more),
+            ];
+            let timeout = self.decoder.waits().then(|| Timespec::try_from(ESCAPE).unwrap_or_default());
+            let ready = match rustix::event::poll(&mut fds, timeout.as_ref()) {
+                Ok(ready) => ready,
+                Err(Errno::INTR) => continue,
+                Err(err) => return Err(err.into()),
+            };
+            let [signals, input, output] = fds.map(|fd| !fd.revents().is_empty());
+            if signals && let Some(event) = self.on_signal()? {
+                return Ok(event);
+            }
+            if output && self.terminal.flush().is_err() {
+                return Ok(Event::Lost);
+            }
+            if input {
+                let mut typed = [0; 256];
+                let Ok(n) = self.terminal.read(&mut typed) else { return Ok(Event::Lost) };
+                return Ok(Event::Keys(self.decoder.push(&typed[..n])));
+            }
+            if ready == 0 {
+                return Ok(Event::Keys(self.decoder.give_up().into_iter().collect()));
+            }
+        }
+    }
+
+    fn on_signal(&mut self) -> io::Result<Option<Event>> {
+        let mut event = None;
+        while let Some(signal) = self.signals.fd.next()? {
+            match signal {
+                libc::SIGWINCH => self.resize(),
+                libc::SIGTSTP => {
+                    self.terminal.leave();
+                    terminal::stop();
+                }
+                libc::SIGCONT => {
+                    self.terminal.leave();
+                    self.enter()?;
+                }
+                _ => return Ok(Some(Event::Lost)),
+            }
+            event = Some(Event::Redraw);
+        }
+        Ok(event)
+    }
+}

@@ -1,0 +1,79 @@
+//! The questions abide asks, each a function from what is known to a page, and back to a typed answer.
+//!
+//! Functions that end in `_page` make the page and ask nobody; the others ask, on one stay in the terminal.
+
+mod come_back;
+mod confirm;
+mod evidence;
+mod exit;
+mod leaving;
+
+use abide_model::{Instance, InstanceId, Scope};
+
+use crate::line::{Line, Tone, table};
+use crate::page::Choice;
+
+pub use come_back::{
+    Candidate, ComeBack, HostRepo, Preserved, come_back, come_back_page, preserved, preserved_page,
+};
+pub use confirm::{Confirm, confirm, confirm_page};
+pub use evidence::{evidence_items, summary};
+pub use exit::{Seen, at_risk_page, exit_page, session_ended};
+pub use leaving::{Leaving, Live, Step, close_all_page, leaving, leaving_page, one_by_one_page};
+
+/// Whom a question is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// Its id.
+    pub id: InstanceId,
+    /// What the operator calls it.
+    pub name: Option<String>,
+    /// What runs in it.
+    pub agents: Vec<String>,
+    /// What it was launched from.
+    pub scope: Scope,
+}
+
+impl From<&Instance> for Subject {
+    fn from(instance: &Instance) -> Self {
+        let mut agents = Vec::new();
+        for agent in instance.sessions.iter().filter_map(|session| session.agent.as_ref()) {
+            if !agents.contains(agent) {
+                agents.push(agent.clone());
+            }
+        }
+        Self { id: instance.id, name: instance.name.clone(), agents, scope: instance.scope.clone() }
+    }
+}
+
+impl Subject {
+    fn line(&self) -> Line {
+        let mut line = Line::toned(Tone::Strong, self.name.clone().unwrap_or_else(|| self.id.display_name()));
+        if self.name.is_some() {
+            line = line.and(Tone::Dim, format!(" {}", self.id.display_name()));
+        }
+        if !self.agents.is_empty() {
+            line = line.and(Tone::Dim, format!(" · {}", self.agents.join(", ")));
+        }
+        line.and(Tone::Dim, " · ").and_elastic(Tone::Dim, scope(&self.scope))
+    }
+}
+
+fn scope(scope: &Scope) -> String {
+    match &scope.workspace {
+        Some(name) => format!("workspace {name}"),
+        None => scope.dir.display().to_string(),
+    }
+}
+
+/// `3 files`, `1 file`.
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Choices with a word on what each of them does.
+fn explained<A>(rows: Vec<(&str, &str, A)>) -> Vec<Choice<A>> {
+    let cells = rows.iter().map(|(label, what, _)| [Line::from(*label), Line::toned(Tone::Dim, what)]);
+    let lines = table(&cells.collect::<Vec<_>>(), [20, 0]);
+    lines.into_iter().zip(rows).map(|(line, (.., answer))| Choice::new(line, answer)).collect()
+}

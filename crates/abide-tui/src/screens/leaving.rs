@@ -1,0 +1,211 @@
+//! Leaving while sessions live: what each of them does, and what will become of it.
+
+use std::time::Duration;
+
+use abide_model::leaving::{Parting, part};
+use abide_model::time::human;
+use abide_model::{Choice as _, Doing};
+
+use super::{count, explained};
+use crate::ask::{Ask, Asking};
+use crate::line::{Line, Tone, table};
+use crate::page::{Choice, Item, Page};
+
+/// A session that lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    /// What it is called, e.g. `ab-k3f9x2m1/2` or the operator's own name for it.
+    pub name: String,
+    /// What runs in it.
+    pub agent: String,
+    /// What it is doing.
+    pub doing: Doing,
+    /// For how long, if that is known.
+    pub since: Option<Duration>,
+    /// What it works on or asks, if it says.
+    pub about: Option<String>,
+    /// Whether its agent can take the conversation up again after it was closed.
+    pub resumes: bool,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leaving {
+    /// Not to leave.
+    Stay,
+    /// To leave, and what becomes of each session, in their order.
+    Leave(Vec<Parting>),
+}
+
+/// An answer on the way there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Leave as it is shown.
+    Apply,
+    /// Close every session.
+    CloseAll,
+    /// Detach from every session.
+    LeaveAll,
+    /// Choose for each session.
+    OneByOne,
+    /// Change what becomes of this one.
+    Toggle(usize),
+    /// Back to where this page was opened from.
+    Back,
+}
+
+/// Asks what shall become of `sessions`. Without any there is nothing to ask; where nobody answers, all keep running.
+pub fn leaving(ask: &Ask, sessions: &[Live]) -> Leaving {
+    if sessions.is_empty() {
+        return Leaving::Leave(Vec::new());
+    }
+    let mut asking = ask.begin();
+    let all = |parting| Leaving::Leave(vec![parting; sessions.len()]);
+    loop {
+        let mut plan: Vec<_> = sessions.iter().map(default).collect();
+        match asking.page(&leaving_page(sessions)) {
+            Step::Apply => return Leaving::Leave(plan),
+            Step::CloseAll => match asking.page(&close_all_page(sessions)) {
+                Step::CloseAll => return all(Parting::Close),
+                Step::LeaveAll => return all(Parting::Detach),
+                _ => {}
+            },
+            Step::OneByOne => match one_by_one(&mut asking, sessions, &mut plan) {
+                Step::Apply => return Leaving::Leave(plan),
+                Step::LeaveAll => return all(Parting::Detach),
+                _ => {}
+            },
+            Step::LeaveAll => return all(Parting::Detach),
+            Step::Toggle(_) | Step::Back => return Leaving::Stay,
+        }
+    }
+}
+
+fn one_by_one(asking: &mut Asking, sessions: &[Live], plan: &mut [Parting]) -> Step {
+    let mut marked = 0;
+    loop {
+        match asking.page(&one_by_one_page(sessions, plan, marked)) {
+            Step::Toggle(at) => {
+                plan[at] = plan[at].other();
+                marked = at;
+            }
+            step => return step,
+        }
+    }
+}
+
+fn default(live: &Live) -> Parting {
+    part(live.doing, live.resumes).decision
+}
+
+/// The sessions, what will become of each, and the ways to leave.
+pub fn leaving_page(sessions: &[Live]) -> Page<Step> {
+    let plan: Vec<_> = sessions.iter().map(default).collect();
+    let mut rows = vec![
+        ("Apply", "do what is shown above", Step::Apply),
+        ("Close all", "end every session; a working agent may lose its turn", Step::CloseAll),
+        ("Leave all", "every session keeps running", Step::LeaveAll),
+    ];
+    if sessions.len() > 1 {
+        rows.push(("Select", "choose one by one", Step::OneByOne));
+    }
+    let mut choices = explained(rows);
+    for (choice, key) in choices.iter_mut().zip(['a', 'c', 'l', 's']) {
+        choice.key = Some(key);
+    }
+    Page {
+        about: vec![Line::from(&format!("Still running: {}.", count(sessions.len(), "session", "sessions")))],
+        list: session_items(sessions, &plan),
+        choices,
+        ..page("leaving", "stay")
+    }
+}
+
+/// One row for each session, to be changed.
+pub fn one_by_one_page(sessions: &[Live], plan: &[Parting], marked: usize) -> Page<Step> {
+    let lines = session_lines(sessions, plan).into_iter().zip(sessions).enumerate();
+    let choices =
+        lines.map(|(at, (line, live))| Choice { detail: about(live), ..Choice::new(line, Step::Toggle(at)) });
+    Page {
+        about: vec![Line::from("What shall become of each session?")],
+        choices: choices.collect(),
+        marked,
+        enter: Some((Step::Apply, "apply")),
+        ..page("leaving, one by one", "go back")
+    }
+}
+
+/// The warning before everything is closed.
+pub fn close_all_page(sessions: &[Live]) -> Page<Step> {
+    let at_risk = |live: &&Live| live.doing != Doing::Exited && default(live) == Parting::Detach;
+    let risky: Vec<_> = sessions.iter().filter(at_risk).cloned().collect();
+    let plan = vec![Parting::Close; risky.len()];
+    let mut notes = Vec::new();
+    if !risky.is_empty() {
+        let warning =
+            "Closing an agent in the middle of its turn may corrupt that turn, and lose what it had begun.";
+        notes.push(Line::toned(Tone::Bad, warning));
+    }
+    let close = match sessions.len() {
+        1 => "Yes, close it".to_owned(),
+        many => format!("Yes, close all {many}"),
+    };
+    Page {
+        about: vec![Line::from("Close every session?")],
+        list: session_items(&risky, &plan),
+        notes,
+        choices: vec![
+            Choice { key: Some('n'), ..Choice::new("No, go back", Step::Back) },
+            Choice { key: Some('y'), ..Choice::new(&close, Step::CloseAll) },
+        ],
+        ..page("closing everything", "go back")
+    }
+}
+
+/// Esc goes back by one page; whatever else ends the question leaves every session running.
+fn page(title: &str, esc: &'static str) -> Page<Step> {
+    Page::new(title, (Step::Back, esc), (Step::LeaveAll, "leave all running"))
+}
+
+fn session_items(sessions: &[Live], plan: &[Parting]) -> Vec<Item> {
+    let with_about = |(line, live)| {
+        let about = about(live).into_iter().map(|line| Item { level: 1, line });
+        std::iter::once(Item { level: 0, line }).chain(about)
+    };
+    session_lines(sessions, plan).into_iter().zip(sessions).flat_map(with_about).collect()
+}
+
+fn about(live: &Live) -> Vec<Line> {
+    live.about.iter().map(|text| Line::toned(Tone::Dim, format!("“{text}”"))).collect()
+}
+
+fn session_lines(sessions: &[Live], plan: &[Parting]) -> Vec<Line> {
+    let rows = sessions.iter().zip(plan).map(|(live, parting)| {
+        let since = live.since.map(|span| format!(" {}", human(span))).unwrap_or_default();
+        [
+            Line::elastic(Tone::Strong, &live.name),
+            Line::elastic(Tone::Plain, &live.agent),
+            Line::toned(tone(live.doing), live.doing.as_str().replace('_', " ")).and(Tone::Dim, since),
+            outcome(*parting, live),
+        ]
+    });
+    table(&rows.collect::<Vec<_>>(), [20, 12, 16, 0])
+}
+
+fn outcome(parting: Parting, live: &Live) -> Line {
+    let (tone, word, what) = match parting {
+        Parting::Detach => (Tone::Good, "detach", "keeps running"),
+        Parting::Close if !live.resumes => (Tone::Bad, "close", "can not be resumed"),
+        Parting::Close if default(live) == Parting::Close => (Tone::Plain, "close", "resumes next time"),
+        Parting::Close => (Tone::Bad, "close", "may lose its turn"),
+    };
+    Line::toned(Tone::Dim, "→ ").and(tone, word).and(Tone::Dim, format!(", {what}"))
+}
+
+fn tone(doing: Doing) -> Tone {
+    match doing {
+        Doing::Working => Tone::Good,
+        Doing::NeedsInput => Tone::Warn,
+        Doing::Idle | Doing::Exited | Doing::Unknown => Tone::Dim,
+    }
+}

@@ -1,0 +1,146 @@
+//! Every screen as it is seen, at three sizes and in plain text. `ABIDE_BLESS=1` writes what is seen to the files.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "shared/demo.rs"]
+#[allow(dead_code)]
+mod demo;
+
+use std::path::Path;
+
+use abide_model::leaving::Parting;
+use abide_tui::draw::draw;
+use abide_tui::keys::{Decoder, Key};
+use abide_tui::page::Page;
+use abide_tui::press::press;
+use abide_tui::screens::{self, HostRepo};
+use abide_tui::{line, plain};
+use proptest::prelude::*;
+
+const SIZES: [(usize, usize); 3] = [(80, 24), (120, 40), (60, 20)];
+
+struct Nobody;
+
+impl plain::Lines for Nobody {
+    fn next_line(&mut self) -> Option<String> {
+        None
+    }
+}
+
+#[track_caller]
+fn compare(name: &str, seen: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens").join(format!("{name}.txt"));
+    if std::env::var_os("ABIDE_BLESS").is_some() {
+        std::fs::write(&path, seen).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        expected == seen,
+        "{name} differs; with ABIDE_BLESS=1 it is accepted:\n{seen}\ninstead of\n{expected}"
+    );
+}
+
+/// Compares `page`, after `typed`, at every size; and its plain text, if nothing is typed.
+#[track_caller]
+fn seen<A: Clone + PartialEq>(name: &str, page: &Page<A>, typed: &str) {
+    for size in SIZES {
+        let mut view = page.view();
+        for key in Decoder::default().push(typed.as_bytes()) {
+            assert!(press(page, &mut view, key, size).is_none(), "{key:?} answers");
+        }
+        compare(&format!("{name}-{}x{}", size.0, size.1), &draw(page, &view, size).text());
+    }
+    if typed.is_empty() {
+        let mut text = Vec::new();
+        plain::ask(page, &mut Nobody, &mut text).unwrap();
+        compare(&format!("{name}-plain"), &String::from_utf8(text).unwrap());
+    }
+}
+
+#[test]
+fn what_is_at_risk_is_shown_file_by_file_and_branch_by_branch() {
+    let page = screens::at_risk_page(&demo::subject(), &demo::mounts());
+    seen("at-risk", &page, "");
+    seen("at-risk-end", &page, "\x1b[F");
+    seen("at-risk-filtered", &page, "/md");
+}
+
+#[test]
+fn ending_a_session_offers_to_return_to_keep_and_to_clean_up() {
+    seen("exit", &screens::exit_page(&demo::subject(), &demo::mounts(), 14), "");
+}
+
+#[test]
+fn coming_back_offers_a_new_start_and_every_candidate() {
+    seen("come-back", &screens::come_back_page(&demo::scope(), &demo::candidates(3)), "");
+    let many = screens::come_back_page(&demo::scope(), &demo::candidates(40));
+    seen("come-back-many", &many, "\x1b[6~jj");
+}
+
+#[test]
+fn a_preserved_tree_is_shown_before_it_is_used_and_not_offered_where_it_diverged() {
+    let (subject, mounts) = (demo::subject(), demo::mounts());
+    seen("preserved", &screens::preserved_page(&subject, &mounts, &HostRepo::Unchanged), "");
+    seen("diverged", &screens::preserved_page(&subject, &mounts, &demo::diverged()), "");
+    let unknown = HostRepo::Unknown(vec!["git did not answer within 5 s".into()]);
+    let moved = HostRepo::Moved(vec!["main has 4 new commits".into()]);
+    seen("host-moved", &screens::preserved_page(&subject, &mounts[2..], &moved), "");
+    seen("host-unknown", &screens::preserved_page(&subject, &mounts[2..], &unknown), "");
+}
+
+#[test]
+fn leaving_says_what_becomes_of_each_session() {
+    let sessions = demo::sessions();
+    seen("leaving", &screens::leaving_page(&sessions), "");
+    seen("leaving-close-all", &screens::close_all_page(&sessions), "");
+    let plan = [Parting::Close, Parting::Detach, Parting::Close, Parting::Close];
+    seen("leaving-one-by-one", &screens::one_by_one_page(&sessions, &plan, 2), "");
+}
+
+#[test]
+fn a_confirmation_lists_what_goes() {
+    seen("confirm", &screens::confirm_page(&demo::question()), "");
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    use Key::{Backspace, Char, Down, End, Enter, Esc, Home, PageDown, PageUp, Quit, Up};
+    let named = [
+        Enter,
+        Esc,
+        Backspace,
+        Up,
+        Down,
+        PageUp,
+        PageDown,
+        Home,
+        End,
+        Quit,
+        Char('/'),
+        Char(' '),
+        Char('日'),
+    ];
+    prop_oneof![proptest::sample::select(named.to_vec()).boxed(), any::<char>().prop_map(Char).boxed()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn no_size_and_no_key_breaks_a_screen(
+        cols in 0usize..140, rows in 0usize..50, keys in prop::collection::vec(key(), 0..12), many in 0u64..30,
+    ) {
+        let size = (cols, rows);
+        fn all<A: Clone>(page: &Page<A>, keys: &[Key], (cols, rows): (usize, usize)) {
+            let mut view = page.view();
+            for key in keys {
+                let _ = press(page, &mut view, *key, (cols, rows));
+                let text = draw(page, &view, (cols, rows)).text();
+                assert!(text.lines().all(|row| line::width(row) <= cols), "{text}");
+                assert!(text.lines().count() <= rows);
+            }
+        }
+        all(&screens::at_risk_page(&demo::subject(), &demo::mounts()), &keys, size);
+        all(&screens::come_back_page(&demo::scope(), &demo::candidates(many)), &keys, size);
+        all(&screens::preserved_page(&demo::subject(), &demo::mounts(), &demo::diverged()), &keys, size);
+        all(&screens::leaving_page(&demo::sessions()), &keys, size);
+    }
+}
