@@ -21,6 +21,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use abide_model::vars;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -36,7 +37,7 @@ use crate::signals::SignalFd;
 use crate::socket::SocketFile;
 use crate::text::OsText;
 use crate::unit::Unit;
-use ending::{Ending, Scope};
+pub(crate) use ending::{Ending, Scope};
 use mux::Mux;
 use spawn::SpawnError;
 use upgrade::{SavedSession, State};
@@ -290,6 +291,9 @@ impl Keeper {
         let like = self.sessions.iter().find(|session| session.id == *like);
         let like = like.ok_or_else(|| SpawnError::new("the session to start another beside", Errno::SRCH))?;
         spec.env.clone_from(&like.env);
+        for (_, value) in spec.env.iter_mut().filter(|(name, _)| name.as_os_str() == vars::ABIDE_SESSION) {
+            *value = spec.id.as_str().into();
+        }
         spec.umask = like.umask;
         self.spawn(&spec, Some(request))
     }
@@ -357,7 +361,10 @@ impl Keeper {
 
     fn kill(&mut self, id: &SessionId) {
         let Some(session) = self.living(id) else { return };
-        let scope = Scope::Session(session.pid);
+        let marks = [vars::ABIDE_INSTANCE, vars::ABIDE_SESSION];
+        let own = session.env.iter().filter(|(name, _)| marks.iter().any(|mark| name.as_os_str() == *mark));
+        let mark = own.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
+        let scope = Scope::Session { leader: session.pid, mark };
         self.kills.push(Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now()));
     }
 

@@ -290,7 +290,8 @@ impl AsFd for Link {
     }
 }
 
-fn collect_fds(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
+/// The descriptors that came with a message.
+pub(crate) fn collect_fds(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
     let rights = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(fds) => Some(fds),
         _ => None,

@@ -15,14 +15,15 @@ mod verb;
 
 pub use attach::{Attach, Bye, ByeReason, Resize};
 pub use connection::{CallError, Connection};
-pub use event::{Activity, ActivityState, Event, EventKind, EventMessage};
+pub use event::{Activity, Event, EventKind, EventMessage};
 pub use frame::{
     Decoder, Frame, FrameError, HEADER_LEN, Kind, MAX_CLIENT_FRAME, MAX_FRAME, encode, encode_json, header,
 };
 pub use verb::{
-    Call, Cell, Cursor, Done, Focus, Format, Input, Kill, Refusal, Rename, ReplyTo, Request, RequestError,
-    ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot, SnapshotReply, Spawn, SpawnReply, Status,
-    StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait, WaitOutcome, WaitReply, error_code,
+    Call, Cell, Cursor, Done, Evidence, EvidenceReply, Focus, Format, Input, Kill, Refusal, Rename, ReplyTo,
+    Report, Request, RequestError, ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot, SnapshotReply,
+    Spawn, SpawnReply, Statement, Status, StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait,
+    WaitOutcome, WaitReply, error_code,
 };
 
 use serde::{Deserialize, Serialize};

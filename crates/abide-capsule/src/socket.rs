@@ -4,14 +4,20 @@
 //! descriptor of the directory (`/proc/self/fd/N/sock`), which is always short.
 #![allow(unsafe_code)] // Asking for the peer's user has no safe wrapper that fits.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+};
 
+use crate::link::collect_fds;
 use crate::unit::SOCKET_NAME;
 
 /// The identity of a socket file, by which its owner knows that it was not replaced by another's.
@@ -62,8 +68,27 @@ pub fn accept(listener: &UnixListener) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
+/// Sends a few bytes together with a descriptor; gives how many bytes went.
+pub(crate) fn send_with(stream: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let (mut control, fds) = (SendAncillaryBuffer::new(&mut space), [fd]);
+    control.push(SendAncillaryMessage::ScmRights(&fds));
+    Ok(rustix::net::sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
+}
+
+/// Receives bytes, and the descriptor that came with them. Whoever sends several at once has none of them taken.
+pub(crate) fn receive(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let buffers = &mut [IoSliceMut::new(buffer)];
+    let received = rustix::net::recvmsg(stream, buffers, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut fds = collect_fds(&mut control);
+    let one = fds.len() == 1 && !received.flags.contains(ReturnFlags::CTRUNC);
+    Ok((received.bytes, fds.pop().filter(|_| one)))
+}
+
 fn require_own_user(stream: &UnixStream) -> io::Result<()> {
-    let (peer, own) = (peer_uid(stream)?, rustix::process::geteuid().as_raw());
+    let (peer, own) = (peer(stream)?.uid, rustix::process::geteuid().as_raw());
     if peer == own {
         return Ok(());
     }
@@ -71,15 +96,27 @@ fn require_own_user(stream: &UnixStream) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
+/// Whether the other side runs beside us, and in no container.
+pub(crate) fn is_neighbour(stream: &UnixStream) -> bool {
+    let processes = |whose: &str| fs::read_link(format!("/proc/{whose}/ns/pid")).ok();
+    let ours = processes("self");
+    ours.is_some() && ours == processes(&peer_pid(stream).to_string())
+}
+
+/// The process on the other side; 0 where it can not be seen from here.
+pub(crate) fn peer_pid(stream: &UnixStream) -> i32 {
+    peer(stream).map_or(0, |peer| peer.pid)
+}
+
 /// Not rustix's `socket_peercred`: it takes the peer's pid to be non-zero, and to a capsule in a container every client
 /// outside has pid 0.
-fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
+fn peer(stream: &UnixStream) -> io::Result<libc::ucred> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
     let (fd, place) = (stream.as_raw_fd(), (&raw mut peer).cast());
     // SAFETY: `place` has room for `len` bytes, and any bytes make a valid `ucred`.
     match unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut len) } {
-        0 => Ok(peer.uid),
+        0 => Ok(peer),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -102,6 +139,7 @@ fn identify(path: &Path) -> io::Result<SocketFile> {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
+    use std::os::fd::AsFd;
 
     #[test]
     fn a_directory_deeper_than_a_socket_address_can_hold_still_works() {
@@ -117,6 +155,30 @@ mod tests {
         let mut byte = [0];
         server.read_exact(&mut byte).unwrap();
         assert_eq!(&byte, b"x");
+    }
+
+    #[test]
+    fn one_descriptor_arrives_with_its_bytes_and_several_are_all_closed() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let mut buffer = [0; 8];
+        for count in [1, 2, 5] {
+            let (reader, writer) = io::pipe().unwrap();
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            let fds = vec![writer.as_fd(); count];
+            assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+            let sent = rustix::net::sendmsg(&client, &[IoSlice::new(b"x")], &mut control, SendFlags::empty());
+            assert_eq!(sent.unwrap(), 1);
+            let (n, fd) = receive(&server, &mut buffer).unwrap();
+            assert_eq!((n, fd.is_some()), (1, count == 1));
+            if let Some(fd) = &fd {
+                assert!(rustix::io::fcntl_getfd(fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+            }
+            drop((writer, fd));
+            assert_eq!((&reader).read(&mut buffer).unwrap(), 0, "nobody else holds it");
+        }
+        send_with(&client, b"y", server.as_fd()).unwrap();
+        assert!(receive(&server, &mut buffer).unwrap().1.is_some());
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Unit {
         self.0.join("run/keeper.lock")
     }
 
+    /// Locked, and shared by them, for as long as a pane of tmux holds a session of the unit.
+    pub fn panes_lock(&self) -> PathBuf {
+        self.0.join("run/panes.lock")
+    }
+
     /// Holds the exit record.
     pub fn state_dir(&self) -> PathBuf {
         self.0.join("state")
@@ -49,6 +54,11 @@ impl Unit {
         self.0.join("state/keeper.log")
     }
 
+    /// The conversations that hooks reported, a JSON object per line.
+    pub fn conversations(&self) -> PathBuf {
+        self.0.join("state/conversations.jsonl")
+    }
+
     /// Holds the journals.
     pub fn journal_dir(&self) -> PathBuf {
         self.0.join("journal")
@@ -57,6 +67,11 @@ impl Unit {
     /// The journal of one session.
     pub fn journal(&self, session: &SessionId) -> PathBuf {
         self.0.join("journal").join(format!("{session}.ring"))
+    }
+
+    /// What a session's terminal held when it ended, where tmux and not a journal kept it.
+    pub fn scrollback(&self, session: &SessionId) -> PathBuf {
+        self.0.join("journal").join(format!("{session}.ansi"))
     }
 
     /// Creates the directory that the socket is in, for our eyes only.

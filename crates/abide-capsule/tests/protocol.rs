@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use abide_capsule::link::{Link, ToKeeper, ToMux};
 use abide_capsule::protocol::{
-    Activity, ActivityState, Attach, Bye, ByeReason, CallError, Connection, Decoder, Done, Event, EventKind,
-    EventMessage, Focus, Format, HEADER_LEN, Hello, Input, Kill, Kind, MAX_CLIENT_FRAME, MAX_FRAME, Refusal,
-    Rename, ReplyTo, Request, Resize, ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot, Spawn,
-    Status, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait, encode, encode_json, error_code,
+    Activity, Attach, Bye, ByeReason, CallError, Connection, Decoder, Done, Event, EventKind, EventMessage,
+    Evidence, Focus, Format, HEADER_LEN, Hello, Input, Kill, Kind, MAX_CLIENT_FRAME, MAX_FRAME, Refusal,
+    Rename, ReplyTo, Report, Request, Resize, ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot,
+    Spawn, Status, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait, encode, encode_json, error_code,
 };
 use abide_capsule::session::{Exit, SessionId, Size, SpawnSpec};
+use abide_model::Doing;
 use proptest::prelude::*;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -50,12 +51,24 @@ fn every_verb() -> Vec<Verb> {
         Send { session: session(), input }.into(),
         wait(Until::Idle { quiet_ms: 100 }).into(),
         wait(Until::Exit).into(),
+        wait(Until::NeedsInput).into(),
         wait(Until::Text { pattern: "$ ".into() }).into(),
         Subscribe { kinds: vec![EventKind::Exited], session: Some(session()) }.into(),
         Rename { session: session(), name: "x".into() }.into(),
         Focus { session: session() }.into(),
         Shutdown { reason: "done".into() }.into(),
         Upgrade { exe: "/usr/bin/abide".into() }.into(),
+        Report {
+            session: session(),
+            generation: 3,
+            event: "Stop".into(),
+            kind: None,
+            text: Some("done".into()),
+            conversation: Some("c".into()),
+            transcript: Some("/t.jsonl".into()),
+        }
+        .into(),
+        Evidence { session: session() }.into(),
     ]
 }
 
@@ -70,15 +83,16 @@ fn every_event() -> Vec<Event> {
         cwd: Some("/".into()),
         exit: Some(Exit::Signal(9)),
         activity: Some(Activity {
-            state: ActivityState::NeedsInput,
+            state: Doing::NeedsInput,
             for_ms: 3,
             because: "it said so".into(),
+            question: Some("may I?".into()),
         }),
         quiet_ms: 4,
         journaled: true,
         meta: serde_json::json!([1]),
     };
-    let activity = Activity { state: ActivityState::Working, for_ms: 0, because: String::new() };
+    let activity = Activity { state: Doing::Working, for_ms: 0, because: String::new(), question: None };
     vec![
         Event::Started { status: Box::new(status) },
         Event::Exited { session: session(), exit: Exit::Code(3) },

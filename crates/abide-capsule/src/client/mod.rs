@@ -1,19 +1,21 @@
 //! The client: puts the operator's terminal in front of a capsule.
 //!
-//! It draws what the mux sends and sends what is typed, and understands neither. What it does understand is the
+//! It draws what the mux sends and sends what is typed, and understands neither. As soon as it knows what the terminal
+//! can do it lends it to the mux, which then does both itself, and mostly waits. What the client does understand is the
 //! terminal: it is put into raw mode and given back as it was, however the client ends. Nothing here prints anything
 //! else; why it ended is the caller's to say.
 
 mod connect;
 mod probe;
 mod run;
-mod signals;
-mod terminal;
 
-use std::io;
+use std::io::{self, IsTerminal};
+
+use abide_sys::terminal::Terminal;
 
 use crate::protocol::CallError;
 use crate::session::{Exit, SessionId};
+use crate::signals::Taken;
 use crate::unit::Unit;
 
 /// How to attach.
@@ -77,13 +79,24 @@ pub enum ClientError {
 /// Attaches the terminal to the capsule of `unit`, until the operator leaves or there is nothing more to see. Call it
 /// with one thread: signals are taken over meanwhile.
 pub fn attach(unit: &Unit, options: &AttachOptions) -> Result<AttachEnd, ClientError> {
-    terminal::check()?;
+    check()?;
     let (stream, decoder) = connect::first(unit)?;
-    let signals = signals::Taken::take()?;
-    let mut terminal = terminal::Terminal::open()?;
+    let signals = Taken::take()?;
+    let mut terminal = Terminal::open()?;
     terminal.enter()?;
     let mut attachment = run::Attachment::new(unit, options, terminal, stream, decoder)?;
     let ended = attachment.run(&signals);
     drop(attachment);
     Ok(ended?)
+}
+
+/// Whether there is a terminal that we can use.
+fn check() -> Result<(), ClientError> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(ClientError::NotATerminal);
+    }
+    if std::env::var_os("TERM").is_none_or(|term| term == "dumb") {
+        return Err(ClientError::DumbTerminal);
+    }
+    Ok(())
 }

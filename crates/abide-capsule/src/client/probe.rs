@@ -41,6 +41,11 @@ impl Probe {
         self.kitty
     }
 
+    /// Whether no answer is waited for any more, and nothing held back.
+    pub fn is_over(&self) -> bool {
+        self.until.is_none() && self.held.is_empty()
+    }
+
     /// Takes in what the terminal sent, and gives what of it was typed.
     pub fn filter(&mut self, input: &[u8], now: Instant) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.held);

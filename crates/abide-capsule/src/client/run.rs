@@ -5,19 +5,20 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use abide_sys::terminal::{self, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::connect::{self, Absence, Again};
 use super::probe::{Probe, QUESTION};
-use super::signals::Taken;
-use super::terminal::Terminal;
 use super::{AttachEnd, AttachOptions};
 use crate::protocol::{
-    Attach, Bye, ByeReason, CallError, Decoder, Hello, Kind, MAX_FRAME, Resize, encode, encode_json,
+    Attach, Bye, ByeReason, CallError, Decoder, Hello, Kind, MAX_FRAME, Resize, encode, encode_json, header,
     negotiate,
 };
-use crate::session::SessionId;
+use crate::session::{SessionId, Size};
+use crate::signals::Taken;
+use crate::socket;
 use crate::unit::Unit;
 
 /// While this much waits for the terminal, nothing is read from the mux, which then skips frames.
@@ -43,6 +44,22 @@ pub(super) struct Attachment<'a> {
     first: Option<SessionId>,
     /// The mux is being replaced.
     absence: Option<Absence>,
+    loan: Loan,
+}
+
+/// Who reads the terminal and draws on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loan {
+    /// We do.
+    None,
+    /// The mux may have it, and nothing is read here any more.
+    Offered,
+    /// The mux takes it, as soon as we have drawn what it sent.
+    Accepted,
+    /// The mux does.
+    Given,
+    /// We do, because this mux does not want to, or should not.
+    Refused,
 }
 
 impl<'a> Attachment<'a> {
@@ -58,8 +75,19 @@ impl<'a> Attachment<'a> {
         let socket = Some(socket);
         let (out, typed) = (Vec::new(), Vec::new());
         let first = options.session.clone();
-        let mut attachment =
-            Self { unit, options, terminal, probe, socket, decoder, out, typed, first, absence: None };
+        let mut attachment = Self {
+            unit,
+            options,
+            terminal,
+            probe,
+            socket,
+            decoder,
+            out,
+            typed,
+            first,
+            absence: None,
+            loan: Loan::None,
+        };
         attachment.send_attach()?;
         Ok(attachment)
     }
@@ -90,17 +118,19 @@ impl<'a> Attachment<'a> {
             if let Some(end) = self.on_time()? {
                 return Ok(end);
             }
-            self.send();
             if self.terminal.flush().is_err() {
                 return Ok(terminal_gone());
             }
+            self.confirm_loan();
+            self.send();
+            self.offer_loan();
         }
     }
 
     fn wait(&self, signals: &Taken) -> io::Result<Ready> {
         let mut fds = vec![PollFd::new(&signals.fd, PollFlags::IN)];
-        let room = self.out.len() + self.typed.len() < MAX_TYPED;
-        fds.push(PollFd::from_borrowed_fd(self.terminal.input(), flags(room, false)));
+        let reads = self.reads_terminal() && self.out.len() + self.typed.len() < MAX_TYPED;
+        fds.push(PollFd::from_borrowed_fd(self.terminal.input(), flags(reads, false)));
         fds.push(PollFd::from_borrowed_fd(self.terminal.output(), flags(false, self.terminal.pending() > 0)));
         if let Some(socket) = &self.socket {
             let reads = self.terminal.pending() < MAX_DRAWING;
@@ -126,17 +156,15 @@ impl<'a> Attachment<'a> {
             match signal {
                 libc::SIGWINCH => self.send_size(),
                 libc::SIGTSTP => {
-                    self.terminal.leave();
-                    // Stops us here; the signal that lets us go on is waiting when we do.
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+                    self.step_aside();
+                    terminal::stop();
                 }
                 libc::SIGCONT => {
-                    self.terminal.leave();
+                    self.step_aside();
                     self.terminal.enter()?;
                     if self.probe.knows_kitty() {
                         self.terminal.use_kitty();
                     }
-                    self.send_size();
                 }
                 libc::SIGHUP => return Ok(Some(terminal_gone())),
                 signal => {
@@ -146,6 +174,47 @@ impl<'a> Attachment<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// Gives the terminal back for the time being. The connection ends with that, and begins anew with the next screen.
+    fn step_aside(&mut self) {
+        self.terminal.leave();
+        self.absence = None;
+        self.lost_connection();
+    }
+
+    fn reads_terminal(&self) -> bool {
+        matches!(self.loan, Loan::None | Loan::Refused)
+    }
+
+    /// Lends the terminal, once there is nothing on the way to the mux that was typed before, and nothing to come from
+    /// the terminal that was not typed.
+    fn offer_loan(&mut self) {
+        let sent = self.out.is_empty() && self.typed.is_empty() && self.absence.is_none();
+        if self.loan != Loan::None || !sent || !self.probe.is_over() {
+            return;
+        }
+        let Some(socket) = &self.socket else { return };
+        // Whoever has a descriptor can keep it. Beside us that is nobody new; from within a container they could read
+        // what is typed into the shell afterwards.
+        let lendable = self.terminal.lendable().filter(|_| socket::is_neighbour(socket));
+        let Some(terminal) = lendable else { return self.loan = Loan::Refused };
+        let frame = header(Kind::Lend, 0).unwrap_or_default();
+        match socket::send_with(socket, &frame, terminal) {
+            Ok(_) => self.loan = Loan::Offered,
+            Err(err) if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => self.lost_connection(),
+        }
+    }
+
+    /// Leaves the terminal to the mux once everything is drawn that it sent before.
+    fn confirm_loan(&mut self) {
+        if self.loan != Loan::Accepted || self.terminal.pending() > 0 {
+            return;
+        }
+        self.terminal.lent_over(self.socket.as_ref().and_then(|socket| socket.try_clone().ok()));
+        let _ = encode(Kind::Lent, &[], &mut self.out);
+        self.loan = Loan::Given;
     }
 
     fn on_input(&mut self) -> io::Result<Option<AttachEnd>> {
@@ -210,7 +279,12 @@ impl<'a> Attachment<'a> {
                         return Ok(Some(connect::not_understood(&CallError::Version(err))));
                     }
                 }
+                Some(Kind::Lent) => self.loan = Loan::Accepted,
+                // We ask for nothing else that could be refused.
+                Some(Kind::Reply) if self.loan == Loan::Offered => self.loan = Loan::Refused,
                 Some(Kind::Bye) => {
+                    // It comes after the last that the mux draws.
+                    self.terminal.lent_over(None);
                     let bye: Bye = serde_json::from_slice(&payload)?;
                     match ended(bye) {
                         Some(end) => return Ok(Some(end)),
@@ -227,6 +301,8 @@ impl<'a> Attachment<'a> {
     fn lost_connection(&mut self) {
         let now = Instant::now();
         self.socket = None;
+        self.loan = Loan::None;
+        self.terminal.lent_over(None);
         self.decoder = Decoder::new(MAX_FRAME);
         self.out.clear();
         self.absence.get_or_insert_with(|| Absence::new(now));
@@ -239,11 +315,15 @@ impl<'a> Attachment<'a> {
             self.type_in(&typed);
         }
         let Some(absence) = &mut self.absence else { return Ok(None) };
+        if !self.terminal.is_taken() {
+            // A panic has hung up and given it back; beginning anew would draw over what it prints.
+            return Ok(Some(terminal_gone()));
+        }
         if absence.is_too_long(now) {
             return Ok(Some(connect::absent_too_long()));
         }
         if absence.is_worth_a_word(now) {
-            let row = self.terminal.size().rows;
+            let row = size(&self.terminal).rows;
             let line = format!("\x1b[?2026l\x1b[m\x1b[{row};1H\x1b[7m the screen is being rebuilt… \x1b[m");
             self.terminal.write(line.as_bytes());
         }
@@ -263,7 +343,7 @@ impl<'a> Attachment<'a> {
     }
 
     fn send_attach(&mut self) -> io::Result<()> {
-        let size = self.terminal.size();
+        let size = size(&self.terminal);
         let attach = Attach {
             cols: size.cols,
             rows: size.rows,
@@ -277,7 +357,7 @@ impl<'a> Attachment<'a> {
 
     /// Tells the mux the terminal's size, upon which it draws everything anew.
     fn send_size(&mut self) {
-        let size = self.terminal.size();
+        let size = size(&self.terminal);
         let resize = Resize { cols: size.cols, rows: size.rows, width_px: 0, height_px: 0 };
         let _ = encode(Kind::Resize, &resize.to_bytes(), &mut self.out);
     }
@@ -293,6 +373,10 @@ impl<'a> Attachment<'a> {
             }
         }
     }
+}
+
+fn size(terminal: &Terminal) -> Size {
+    terminal.size().map(|(cols, rows)| Size { cols, rows }).unwrap_or_default()
 }
 
 struct Ready {

@@ -9,24 +9,30 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use crate::process::{Stat, descendants, ignores};
+use crate::process::{Stat, descendants, has_in_environment, ignores};
 
 const KILL_AGAIN: Duration = Duration::from_millis(50);
 /// A process in an uninterruptible system call can not be killed; nobody waits for it longer than this.
 const KILL_FOR: Duration = Duration::from_secs(2);
 
 /// What is to end.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Scope {
-    /// The session of this leader: its descendants, and whatever is left of its terminal session.
-    Session(Pid),
+#[derive(Debug, Clone)]
+pub(crate) enum Scope {
+    /// One session: the descendants of its leader, whatever is left of its terminal session, and what has left both but
+    /// still has all of `mark` in its environment, as the tools of some agents do.
+    Session {
+        /// The process that was started.
+        leader: Pid,
+        /// Variables that only this session's processes have, as `NAME=value`.
+        mark: Vec<Vec<u8>>,
+    },
     /// Everything that descends from us but the mux: sessions, and what they left behind.
     Everything,
 }
 
 /// Processes that are being ended.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(crate) struct Ending {
     scope: Scope,
     hangup_at: Option<Instant>,
     kill_at: Instant,
@@ -36,7 +42,7 @@ pub(super) struct Ending {
 impl Ending {
     /// Asks politely and sets the times for the rest.
     pub fn begin(scope: Scope, mux: Option<Pid>, grace: Duration, now: Instant) -> Self {
-        for process in survivors(scope, mux) {
+        for process in survivors(&scope, mux) {
             send(&process, Signal::TERM);
             send(&process, Signal::CONT);
             if Pid::from_raw(process.pid).is_some_and(|pid| ignores(pid, Signal::TERM)) {
@@ -54,7 +60,7 @@ impl Ending {
 
     /// Goes on; true when nothing is left, or nothing can be done about it.
     pub fn advance(&mut self, mux: Option<Pid>, now: Instant) -> bool {
-        let left = survivors(self.scope, mux);
+        let left = survivors(&self.scope, mux);
         if left.is_empty() {
             return true;
         }
@@ -74,17 +80,18 @@ impl Ending {
     }
 }
 
-fn survivors(scope: Scope, mux: Option<Pid>) -> Vec<Stat> {
+fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
     let ours = descendants(getpid(), mux);
     match scope {
         Scope::Everything => ours,
-        Scope::Session(leader) => {
-            let below = descendants(leader, None);
+        Scope::Session { leader, mark } => {
+            let below = descendants(*leader, None);
             let leader = leader.as_raw_nonzero().get();
             let belongs = |process: &Stat| {
                 process.pid == leader
                     || process.session == leader
                     || below.iter().any(|b| b.pid == process.pid)
+                    || has_in_environment(process.pid, mark)
             };
             ours.into_iter().filter(belongs).collect()
         }

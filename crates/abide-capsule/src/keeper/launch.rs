@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -118,6 +118,9 @@ impl Launching {
 
 fn spawn_keeper(argv: &[OsText], config: Config, log: &Path) -> Result<Link, LaunchError> {
     let (program, arguments) = argv.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
+    if let Some(dir) = log.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
     let stderr = std::fs::File::options().append(true).create(true).mode(0o600).open(log)?;
     let (link, theirs) = Link::pair()?;
     let mut command = Command::new(program);

@@ -4,10 +4,10 @@
 //! one; and it carries the generation, so that a start that died before writing is noticed too. A record that says
 //! `running` while its keeper is dead means that the keeper was killed or the machine went down.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use abide_model::ProcessIdentity;
 use abide_sys::process;
@@ -19,6 +19,9 @@ use crate::unit::Unit;
 
 /// The most sessions that the record remembers; beyond that, those that ended first are forgotten.
 const MAX_SESSIONS: usize = 256;
+
+/// How long others may take to change the record; a keeper keeps it for longer.
+const TO_CHANGE: Duration = Duration::from_secs(3);
 
 /// Why a capsule stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +42,11 @@ pub enum StopReason {
 pub struct ExitRecord {
     /// Which run of the instance it is about.
     pub generation: u64,
-    /// The keeper's process.
+    /// The keeper's process; the tmux server's, where that holds the sessions.
     pub keeper: ProcessIdentity,
+    /// The socket of the tmux server that holds the sessions, where no keeper does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tmux: Option<OsText>,
     /// When the run began, in milliseconds since 1970.
     pub started_ms: u64,
     /// Why it stopped; absent while it runs.
@@ -89,20 +95,42 @@ impl ExitRecord {
         }
     }
 
-    pub(super) fn running(generation: u64) -> io::Result<Self> {
-        let keeper = process::this();
-        Ok(Self {
+    /// The record of a run that begins, and is held together by `keeper`.
+    pub fn running(generation: u64, keeper: ProcessIdentity) -> Self {
+        Self {
             generation,
             keeper,
+            tmux: None,
             started_ms: now_ms(),
             reason: None,
             note: String::new(),
             stopped_ms: None,
             sessions: Vec::new(),
-        })
+        }
     }
 
-    pub(super) fn session_started(&mut self, spec: &SpawnSpec) {
+    /// Writes the record of a run that no keeper serves; `WouldBlock` where one does.
+    pub fn begin(&self, unit: &Unit) -> io::Result<()> {
+        let _lock = lock(unit)?;
+        self.write(unit)
+    }
+
+    /// Changes the record of run `generation` as nobody else does at the same time; `None` if it is about another run.
+    pub fn update<T>(
+        unit: &Unit,
+        generation: u64,
+        change: impl FnOnce(&mut Self) -> T,
+    ) -> io::Result<Option<T>> {
+        let _lock = lock(unit)?;
+        let record = Self::read(unit)?.filter(|record| record.generation == generation);
+        let Some(mut record) = record else { return Ok(None) };
+        let given = change(&mut record);
+        record.write(unit)?;
+        Ok(Some(given))
+    }
+
+    /// Notes that a session runs.
+    pub fn session_started(&mut self, spec: &SpawnSpec) {
         self.sessions.retain(|session| session.id != spec.id);
         if self.sessions.len() >= MAX_SESSIONS
             && let Some(oldest) = self.sessions.iter().position(|session| session.exit.is_some())
@@ -120,13 +148,15 @@ impl ExitRecord {
         });
     }
 
-    pub(super) fn session_ended(&mut self, id: &SessionId, exit: Exit, stopped: bool) {
+    /// Notes how a session ended; `stopped`, if it did so together with its instance.
+    pub fn session_ended(&mut self, id: &SessionId, exit: Exit, stopped: bool) {
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
             (session.exit, session.ended_ms, session.stopped) = (Some(exit), Some(now_ms()), stopped);
         }
     }
 
-    pub(super) fn stopped(&mut self, reason: StopReason, note: String) {
+    /// Notes that the run is over.
+    pub fn stopped(&mut self, reason: StopReason, note: String) {
         self.reason = Some(reason);
         self.note = note;
         self.stopped_ms = Some(now_ms());
@@ -134,7 +164,7 @@ impl ExitRecord {
 
     /// Replaces the file as a whole. Only the final record is worth waiting for the disk: one that says `running`
     /// and is lost leaves an older generation, which no reader takes for this one.
-    pub(super) fn write(&self, unit: &Unit) -> io::Result<()> {
+    pub fn write(&self, unit: &Unit) -> io::Result<()> {
         let dir = unit.state_dir();
         let path = unit.exit_record();
         let temporary = path.with_extension("json.new");
@@ -159,6 +189,23 @@ impl ExitRecord {
     /// Whether the run that this record is about is still going on; `None` where that can not be found out.
     pub fn keeper_is_alive(&self) -> Option<bool> {
         if self.reason.is_some() { Some(false) } else { process::alive(&self.keeper) }
+    }
+}
+
+/// The lock that a keeper holds all its life, and whoever changes the record in its place only for that. It is never
+/// unlinked: others must find the same file.
+fn lock(unit: &Unit) -> io::Result<File> {
+    let lock = super::start::lock_file(unit)?;
+    let deadline = Instant::now() + TO_CHANGE;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::Error(err)) => return Err(err),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ impl Keeper {
         unit.prepare_run()?;
         let lock = take_lock(&unit)?;
         let signals = become_parent()?;
-        let record = ExitRecord::running(config.generation)?;
+        let record = ExitRecord::running(config.generation, abide_sys::process::this());
         let (listener, socket) = socket::bind(&unit.run_dir())?;
         let mux = new_mux(&config);
         Ok(Self {
@@ -159,13 +159,17 @@ impl Keeper {
 
 /// Held for the keeper's whole life, and never unlinked: a second keeper must find the same file.
 fn take_lock(unit: &Unit) -> Result<File, StartError> {
-    let mut options = File::options();
-    let lock = options.write(true).create(true).truncate(false).mode(0o600).open(unit.keeper_lock())?;
+    let lock = lock_file(unit)?;
     match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(lock),
         Err(Errno::WOULDBLOCK) => Err(StartError::AlreadyRunning),
         Err(err) => Err(StartError::Io(err.into())),
     }
+}
+
+pub(super) fn lock_file(unit: &Unit) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).mode(0o600).open(unit.keeper_lock())
 }
 
 /// Orphans of our sessions come to us instead of to init, which is how we can end them; PID 1 has them anyway.

@@ -21,7 +21,7 @@ pub(super) enum Mark {
     Quiet,
     /// It has written something that nobody has looked at.
     Output,
-    /// It rang the bell.
+    /// It rang the bell, or waits for a decision.
     Bell,
     /// One pane hides the others.
     Zoomed,

@@ -1,18 +1,20 @@
 //! One connection: frames in, frames out, both bounded. What the frames mean is decided elsewhere.
 
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::lent::Lent;
 use super::view::View;
 use crate::protocol::{
     Bye, ByeReason, Decoder, Event, EventKind, EventMessage, Kind, MAX_CLIENT_FRAME, Refusal, ReplyTo,
     encode, encode_json, error_code,
 };
 use crate::session::{Exit, SessionId};
+use crate::socket;
 
 /// While this much waits to be read by a client, it is not listened to, and gets no events.
 const MAX_WAITING: usize = 256 << 10;
@@ -38,12 +40,52 @@ pub(super) struct Subscription {
     lost: u64,
 }
 
+/// Bytes on their way to somebody who takes them as they like.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Outgoing {
+    pub fn waiting(&self) -> usize {
+        self.bytes.len() - self.sent
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes as much as there is room for.
+    pub fn flush(&mut self, mut to: impl Write) -> io::Result<()> {
+        while self.waiting() > 0 {
+            match to.write(&self.bytes[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                Err(err) if err.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(err) => return Err(err),
+            }
+        }
+        self.sent = 0;
+        self.bytes.clear();
+        if self.bytes.capacity() > CHUNK {
+            self.bytes = Vec::new();
+        }
+        Ok(())
+    }
+}
+
 /// A connection.
 pub(super) struct Client {
+    /// Its terminal, if that is lent to us. Closed before the connection, whose end tells the client that it has it back.
+    pub lent: Option<Lent>,
     stream: UnixStream,
     decoder: Decoder,
-    out: Vec<u8>,
-    out_sent: usize,
+    /// The descriptor that came with the frame that is being received.
+    passed: Option<OwnedFd>,
+    out: Outgoing,
+    /// The process on the other side; 0 where it can not be seen from here.
+    pub peer: i32,
     /// It has said hello.
     pub greeted: bool,
     /// What it shows, if it is attached.
@@ -61,10 +103,12 @@ impl Client {
         // Only a hint: with the system's own size a slow client merely sees older frames.
         let _ = rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER);
         Ok(Self {
+            peer: socket::peer_pid(&stream),
+            lent: None,
             stream,
             decoder: Decoder::new(MAX_CLIENT_FRAME),
-            out: Vec::new(),
-            out_sent: 0,
+            passed: None,
+            out: Outgoing::default(),
             greeted: false,
             view: None,
             subscriptions: Vec::new(),
@@ -74,25 +118,22 @@ impl Client {
     }
 
     pub fn wants_to_read(&self) -> bool {
-        !self.gone && self.leaving.is_none() && self.waiting() < MAX_WAITING
+        !self.is_leaving() && self.out.waiting() < MAX_WAITING
     }
 
     pub fn wants_to_write(&self) -> bool {
-        self.waiting() > 0 && !self.gone
-    }
-
-    fn waiting(&self) -> usize {
-        self.out.len() - self.out_sent
+        self.out.waiting() > 0 && !self.gone
     }
 
     /// Whether everything so far has left: the next frame may be drawn.
     pub fn is_caught_up(&self) -> bool {
-        self.waiting() == 0
+        let drawn = |lent: &Lent| lent.is_ours && lent.out.waiting() == 0;
+        self.out.waiting() == 0 && self.lent.as_ref().is_none_or(drawn)
     }
 
     /// Whether the connection is over.
     pub fn is_over(&self, now: Instant) -> bool {
-        self.gone || self.leaving.is_some_and(|until| self.waiting() == 0 || until <= now)
+        self.gone || self.leaving.is_some_and(|until| self.out.waiting() == 0 || until <= now)
     }
 
     pub fn is_leaving(&self) -> bool {
@@ -112,9 +153,12 @@ impl Client {
     /// Takes what has arrived, once.
     pub fn receive(&mut self) {
         let mut chunk = [0; CHUNK];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => self.gone = true,
-            Ok(n) => self.decoder.push(&chunk[..n]),
+        match socket::receive(&self.stream, &mut chunk) {
+            Ok((0, _)) => self.gone = true,
+            Ok((n, passed)) => {
+                self.decoder.push(&chunk[..n]);
+                self.passed = passed.or(self.passed.take());
+            }
             Err(err) if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => self.gone = true,
         }
@@ -125,8 +169,16 @@ impl Client {
         if self.is_leaving() {
             return None;
         }
-        match self.decoder.next() {
-            Ok(frame) => frame.map(|frame| (frame.kind(), frame.payload.to_vec())),
+        let next = self.decoder.next().map(|frame| frame.map(|frame| (frame.kind(), frame.payload.to_vec())));
+        match next {
+            Ok(Some(frame)) => Some(frame),
+            Ok(None) => {
+                if self.decoder.buffered() == 0 {
+                    // It came with a frame that has no use for it.
+                    self.passed = None;
+                }
+                None
+            }
             Err(err) => {
                 let message = err.to_string();
                 self.bye(ByeReason::Protocol, &message, None);
@@ -135,45 +187,70 @@ impl Client {
         }
     }
 
+    /// Takes the terminal that the client lends, or says that it stays with the client. It is not touched before the
+    /// client has drawn what it was sent.
+    pub fn borrow_terminal(&mut self) {
+        self.lent = self.passed.take().filter(|_| self.view.is_some()).and_then(Lent::take);
+        if self.lent.is_some() {
+            let _ = encode(Kind::Lent, &[], &mut self.out.bytes);
+        } else {
+            let refusal = Refusal::new(error_code::BAD_REQUEST, "this can not be used as a terminal");
+            self.reply::<()>(0, Err(refusal));
+        }
+    }
+
+    /// What was typed on the lent terminal.
+    pub fn typed(&mut self) -> Vec<u8> {
+        let mut chunk = [0; CHUNK];
+        match self.lent.as_ref().map(|lent| lent.read(&mut chunk)) {
+            Some(Ok(n)) => chunk[..n].to_vec(),
+            Some(Err(_)) => {
+                self.terminal_gone();
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn terminal_gone(&mut self) {
+        self.bye(ByeReason::Detached, "the terminal is gone; everything keeps running", None);
+    }
+
     /// Sends as much as the other side has room for.
     pub fn flush(&mut self) {
-        while self.wants_to_write() {
-            match self.stream.write(&self.out[self.out_sent..]) {
-                Ok(n) => self.out_sent += n,
-                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
-                Err(err) if err.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => self.gone = true,
-            }
+        if self.lent.as_mut().is_some_and(|lent| lent.flush().is_err()) {
+            self.terminal_gone();
         }
-        self.out_sent = 0;
-        self.out.clear();
-        if self.out.capacity() > CHUNK {
-            self.out = Vec::new();
+        self.gone |= self.out.flush(&self.stream).is_err();
+        if self.out.waiting() == 0 {
+            self.report_losses();
         }
-        self.report_losses();
     }
 
     /// Queues bytes for the client's terminal.
     pub fn output(&mut self, bytes: &[u8]) {
+        if let Some(lent) = &mut self.lent {
+            return lent.out.push(bytes);
+        }
         for piece in bytes.chunks(MAX_CLIENT_FRAME) {
             // A piece is never too long.
-            let _ = encode(Kind::Output, piece, &mut self.out);
+            let _ = encode(Kind::Output, piece, &mut self.out.bytes);
         }
     }
 
     pub fn pong(&mut self, payload: &[u8]) {
-        let _ = encode(Kind::Pong, payload, &mut self.out);
+        let _ = encode(Kind::Pong, payload, &mut self.out.bytes);
     }
 
     pub fn send<T: Serialize>(&mut self, kind: Kind, message: &T) {
-        if let Err(err) = encode_json(kind, message, &mut self.out) {
+        if let Err(err) = encode_json(kind, message, &mut self.out.bytes) {
             tracing::warn!("a message could not be encoded: {err}");
         }
     }
 
     /// Answers a request.
     pub fn reply<T: Serialize>(&mut self, id: u64, outcome: Result<T, Refusal>) {
-        if encode_json(Kind::Reply, &ReplyTo::new(id, outcome), &mut self.out).is_err() {
+        if encode_json(Kind::Reply, &ReplyTo::new(id, outcome), &mut self.out.bytes).is_err() {
             let refusal = Refusal::new(error_code::TOO_LARGE, "the answer is too large; ask for less of it");
             self.send(Kind::Reply, &ReplyTo::<()>::new(id, Err(refusal)));
         }
@@ -182,6 +259,8 @@ impl Client {
     /// Says why and ends the connection.
     pub fn bye(&mut self, reason: ByeReason, message: &str, exit: Option<Exit>) {
         if !self.is_leaving() {
+            // Who is told to go has its terminal back.
+            self.lent = None;
             self.send(Kind::Bye, &Bye { reason, message: message.to_owned(), exit });
             self.leaving = Some(Instant::now() + LEAVES_WITHIN);
         }
@@ -206,7 +285,7 @@ impl Client {
 
     /// Tells the client what happened, if it wants to hear it. One that does not keep up hears how much it missed.
     pub fn notify(&mut self, event: &Event, session: Option<&SessionId>) {
-        let full = self.waiting() >= MAX_WAITING;
+        let full = self.out.waiting() >= MAX_WAITING;
         for subscription in &mut self.subscriptions {
             let wanted = subscription.kinds.is_empty() || subscription.kinds.contains(&event.kind());
             let concerned = subscription.session.is_none() || subscription.session.as_ref() == session;
@@ -214,7 +293,7 @@ impl Client {
                 subscription.lost += 1;
             } else if wanted && concerned {
                 let message = EventMessage { subscription: subscription.id, event: event.clone() };
-                let _ = encode_json(Kind::Event, &message, &mut self.out);
+                let _ = encode_json(Kind::Event, &message, &mut self.out.bytes);
             }
         }
     }
@@ -225,7 +304,7 @@ impl Client {
             let _ = encode_json(
                 Kind::Event,
                 &EventMessage { subscription: subscription.id, event },
-                &mut self.out,
+                &mut self.out.bytes,
             );
         }
     }

@@ -48,6 +48,21 @@ impl Server {
         }
     }
 
+    /// Takes in what was typed on a terminal that is lent to us.
+    pub fn hear_terminal(&mut self, id: ClientId) {
+        // Whoever has just hung up has the terminal back, and what is typed there is not for us.
+        let Some(client) = self.clients.get_mut(&id).filter(|client| !client.is_leaving()) else { return };
+        let typed = client.typed();
+        if typed.is_empty() {
+            return;
+        }
+        // Keys are faster than the client's word that the terminal has another size now.
+        if let (Some(lent), Some(view)) = (&client.lent, &mut client.view) {
+            self.refit |= view.follow(lent.size());
+        }
+        self.on_input(id, &typed);
+    }
+
     fn on_frame(&mut self, id: ClientId, kind: Option<Kind>, payload: &[u8]) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         match kind {
@@ -70,6 +85,12 @@ impl Server {
             }
             Some(Kind::Bye) => client.bye(ByeReason::Detached, "detached", None),
             Some(Kind::Ping) => client.pong(payload),
+            Some(Kind::Lend) => client.borrow_terminal(),
+            Some(Kind::Lent) => {
+                if let Some(lent) = &mut client.lent {
+                    lent.is_ours = true;
+                }
+            }
             // What only we send.
             Some(Kind::Reply | Kind::Event | Kind::Output | Kind::Pong) => {}
             None => {
@@ -118,10 +139,7 @@ impl Server {
         match &mut client.view {
             Some(view) => {
                 view.update(attach);
-                let size = Size { cols: attach.cols, rows: attach.rows };
-                if view.size != size {
-                    view.resize(size);
-                }
+                view.follow(Some(Size { cols: attach.cols, rows: attach.rows }));
             }
             None => client.view = Some(Box::new(View::new(attach, tab, used, self.now))),
         }

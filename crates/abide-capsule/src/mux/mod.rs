@@ -10,6 +10,7 @@
 //! `verbs`, what a client sees is composed in `compose` and drawn by `paint`.
 
 mod actions;
+mod activity;
 mod attention;
 mod bar;
 mod client;
@@ -21,6 +22,7 @@ mod echo;
 mod glyph;
 mod keys;
 mod layout;
+mod lent;
 mod mirror;
 mod mouse;
 mod options;
@@ -45,12 +47,39 @@ mod world;
 
 use std::os::fd::AsFd;
 
+use abide_term::{Modes, Options, Term};
+
+pub use activity::{Look, Seen, Watch, Watched, Watcher};
 pub use options::{BadPrefix, MuxOptions, Prefix, StatusBar};
+pub use recover::last_screen;
+
+use crate::protocol::{Format, Refusal, SnapshotReply};
+use crate::session::{SessionId, Size};
+
+/// What a terminal sends for the key called `name`; `None` for a name that is none.
+pub fn key_bytes(name: &str, app_cursor_keys: bool) -> Option<Vec<u8>> {
+    keys::named(name, &Modes { app_cursor_keys, ..Modes::default() })
+}
+
+/// The snapshot of a screen that somebody else keeps: `output` draws it, and what scrolled off before it.
+pub fn drawn_by(
+    session: &SessionId,
+    size: Size,
+    output: &[u8],
+    format: Format,
+    scrollback: bool,
+) -> Result<SnapshotReply, Refusal> {
+    let size = abide_term::Size { cols: size.cols, rows: size.rows };
+    let lines = output.iter().filter(|byte| **byte == b'\n').count();
+    let mut term = Term::new(size, Options { scrollback: lines, ..Options::default() });
+    term.feed(output);
+    snapshot::take(session, &term, format, scrollback)
+}
 
 /// Runs a mux to its end over the link that the keeper left it, which is its standard input; gives the exit code.
-/// Call it with one thread: signals are blocked for it alone.
-pub fn run(link: impl AsFd) -> i32 {
-    match server::Server::start(link.as_fd()).and_then(server::Server::serve) {
+/// Sessions are watched by whomever `watch` finds. Call it with one thread: signals are blocked for it alone.
+pub fn run(link: impl AsFd, watch: Watch) -> i32 {
+    match server::Server::start(link.as_fd(), watch).and_then(server::Server::serve) {
         Ok(()) => 0,
         Err(err) => {
             tracing::error!("the mux can not go on: {err}");

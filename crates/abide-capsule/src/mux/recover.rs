@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use abide_term::{Options, Term};
 
+use super::compose::row_text;
 use super::options::MuxOptions;
 use crate::journal::{Chunk, Journal, Recovered};
 use crate::session::Size;
@@ -73,6 +74,16 @@ fn replay(recovered: &Recovered, options: &MuxOptions, size: Size) -> Term {
         tracing::warn!("a journal could be read in part only: {err}");
     }
     term
+}
+
+/// The text on a session's last screen, line by line, from the journal at `ring`; `None` if there is none.
+pub fn last_screen(ring: &Path) -> Option<Vec<String>> {
+    let recovered = Recovered::read(ring).ok()?;
+    let mut term = replay(&recovered, &MuxOptions::default(), recovered.size.unwrap_or_default());
+    // What the program drew for itself is gone with it; what it said in the end is not.
+    term.feed(NEW_PROGRAM);
+    let row = |y| row_text(&term, term.row(y)).0.trim_end().to_owned();
+    Some((0..term.size().rows).map(row).collect())
 }
 
 fn begin_anew(term: &mut Term) {

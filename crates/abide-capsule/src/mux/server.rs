@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use super::activity::Watch;
 use super::attention::Attention;
 use super::client::{Client, ClientId};
 use super::glyph::{LinkPolicy, Strings};
@@ -56,6 +57,7 @@ pub(super) struct Server {
     pub unit: Unit,
     pub generation: u64,
     pub options: MuxOptions,
+    pub watch: Watch,
     /// In the order in which they came. None is removed before the end of a round.
     pub sessions: Vec<Session>,
     pub ended: VecDeque<(SessionId, Exit)>,
@@ -87,12 +89,13 @@ enum Ready {
     Link,
     Listener,
     Client(ClientId, PollFlags),
+    Terminal(ClientId, PollFlags),
     Session(usize, PollFlags),
 }
 
 impl Server {
     /// Hears from the keeper what there is, and takes it over.
-    pub fn start(link: BorrowedFd<'_>) -> Result<Self, MuxError> {
+    pub fn start(link: BorrowedFd<'_>, watch: Watch) -> Result<Self, MuxError> {
         let link = Link::from_fd(link.try_clone_to_owned()?);
         let signals = SignalFd::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
         let greeting = link.recv::<ToMux>()?.ok_or(MuxError::NoKeeper)?;
@@ -113,6 +116,7 @@ impl Server {
             unit,
             generation,
             options,
+            watch,
             sessions: Vec::new(),
             ended: VecDeque::new(),
             layout: file.saved().layout.clone(),
@@ -162,6 +166,7 @@ impl Server {
                 Ready::Client(id, flags) if flags.intersects(!PollFlags::OUT) => {
                     self.hear_client(id, flags.contains(PollFlags::IN));
                 }
+                Ready::Terminal(id, flags) if flags.intersects(!PollFlags::OUT) => self.hear_terminal(id),
                 _ => {}
             }
         }
@@ -189,9 +194,15 @@ impl Server {
         }
         for (&id, client) in &self.clients {
             let reads = client.wants_to_read() && !self.is_blocked(client);
-            let flags = flags(reads, client.wants_to_write());
-            who.push(Ready::Client(id, flags));
-            fds.push(PollFd::from_borrowed_fd(client.as_fd(), flags));
+            // A client that hangs up wants its terminal back, also while it is not listened to.
+            let on_socket = flags(reads, client.wants_to_write()) | PollFlags::RDHUP;
+            who.push(Ready::Client(id, on_socket));
+            fds.push(PollFd::from_borrowed_fd(client.as_fd(), on_socket));
+            if let Some(lent) = &client.lent {
+                let on_terminal = flags(reads && lent.is_ours, lent.out.waiting() > 0);
+                who.push(Ready::Terminal(id, on_terminal));
+                fds.push(PollFd::new(lent, on_terminal));
+            }
         }
         for (index, session) in
             self.sessions.iter().enumerate().filter(|(_, session)| session.wants_to_read())
@@ -230,14 +241,16 @@ impl Server {
             let frame = view.frame_at().filter(|_| client.is_caught_up());
             [frame, view.message_until(), view.tokens_until()].into_iter().flatten().min()
         });
-        let idle_disk = self.syncing.is_none();
+        let idle_disk = self.syncing.as_ref().is_none_or(JoinHandle::is_finished);
         let sessions = self.sessions.iter().filter_map(|session| {
-            let sync = session.sync_at().filter(|_| idle_disk);
-            [session.drained_at(), sync, session.held_until()].into_iter().flatten().min()
+            let sync = session.sync_at().map(|at| if idle_disk { at } else { at.max(self.now + DISK_CHECK) });
+            let look = session.watching.look_at().filter(|_| session.exit.is_none());
+            [session.drained_at(), sync, session.held_until(), look].into_iter().flatten().min()
         });
-        let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions));
-        let disk = self.syncing.as_ref().map(|_| self.now + DISK_CHECK);
-        clients.chain(sessions).chain(waits).chain(disk).chain(self.attention.until()).min()
+        let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions, self.now));
+        // Where there is nobody else, nobody else is kept waiting.
+        let attention = self.attention.until().filter(|_| self.sessions.len() > 1);
+        clients.chain(sessions).chain(waits).chain(attention).min()
     }
 
     fn serve_sessions(&mut self, ready: &[Ready]) {
@@ -283,6 +296,7 @@ impl Server {
                 self.touch_session(index);
             }
         }
+        self.look_at_sessions();
         self.check_waits();
         self.sync_journals();
     }
@@ -434,6 +448,7 @@ impl Ready {
     fn with(self, flags: PollFlags) -> Self {
         match self {
             Self::Client(id, _) => Self::Client(id, flags),
+            Self::Terminal(id, _) => Self::Terminal(id, flags),
             Self::Session(index, _) => Self::Session(index, flags),
             other => other,
         }

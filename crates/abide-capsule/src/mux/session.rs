@@ -8,17 +8,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use abide_term::{Event, ProgramState, ProgramStatus, Term};
+use abide_term::{Event, Term};
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
+use super::activity::{Watched, Watching};
 use super::bar::Mark;
-use super::options::MuxOptions;
 use super::recover::{self, Rebuilt};
+use super::server::Server;
 use crate::journal::{Journal, SyncJob};
 use crate::link::SessionInfo;
-use crate::protocol::{Activity, ActivityState};
 use crate::session::{Exit, SessionId, Size};
 
 /// Input that a program has not read. Beyond this nobody who sends to it is listened to until it reads again.
@@ -34,6 +34,8 @@ const LONGEST_DRAIN: Duration = Duration::from_secs(2);
 const LONGEST_HOLD: Duration = Duration::from_millis(150);
 /// How soon after being written output is to be safe from a power failure.
 const SYNC_AFTER: Duration = Duration::from_secs(3);
+/// When it is brought there already, because no more came.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// A session.
 pub(super) struct Session {
@@ -54,8 +56,7 @@ pub(super) struct Session {
     input: Vec<u8>,
     input_sent: usize,
     last_output: Instant,
-    /// When the program last said what it is doing.
-    reported: Option<Instant>,
+    pub watching: Watching,
     hold_since: Option<Instant>,
     hold_over: bool,
     unsynced_since: Option<Instant>,
@@ -65,18 +66,14 @@ pub(super) struct Session {
 
 impl Session {
     /// Takes over a session, and rebuilds its screen from what earlier muxes journaled.
-    pub fn take_over(
-        info: SessionInfo,
-        master: OwnedFd,
-        ring: &Path,
-        options: &MuxOptions,
-        generation: u64,
-    ) -> Self {
+    pub fn take_over(info: SessionInfo, master: OwnedFd, ring: &Path, server: &Server) -> Self {
         if let Err(err) = rustix::io::ioctl_fionbio(&master, true) {
             tracing::warn!(session = %info.id, "its terminal can not be read without waiting: {err}");
         }
-        let Rebuilt { journal, term, same_program } = recover::rebuild(ring, options, generation, info.size);
+        let Rebuilt { journal, term, same_program } =
+            recover::rebuild(ring, &server.options, server.generation, info.size);
         let now = Instant::now();
+        let watcher = (server.watch)(Watched { pid: info.pid, meta: &info.meta });
         let mut session = Self {
             id: info.id,
             name: info.name,
@@ -91,7 +88,7 @@ impl Session {
             input: Vec::new(),
             input_sent: 0,
             last_output: now,
-            reported: (same_program && term.status().is_some()).then_some(now),
+            watching: Watching::new(watcher, term.status().filter(|_| same_program), now),
             term,
             hold_since: None,
             hold_over: false,
@@ -178,6 +175,7 @@ impl Session {
 
     fn after_output(&mut self, now: Instant) {
         self.last_output = now;
+        self.watching.wrote(now);
         self.unsynced_since.get_or_insert(now);
         let synchronized = self.term.modes().synchronized;
         self.hold_since = synchronized.then(|| self.hold_since.unwrap_or(now));
@@ -224,12 +222,8 @@ impl Session {
     }
 
     /// What the model has to tell, apart from the picture.
-    pub fn take_events(&mut self, now: Instant) -> Vec<Event> {
-        let events = self.term.take_events();
-        if events.iter().any(|event| matches!(event, Event::Status(_))) {
-            self.reported = Some(now);
-        }
-        events
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.term.take_events()
     }
 
     /// Whether what is on the clients' screens shall stay there, because the program is in the middle of an update.
@@ -267,7 +261,7 @@ impl Session {
 
     /// When the journal should be brought to disk.
     pub fn sync_at(&self) -> Option<Instant> {
-        self.unsynced_since.map(|since| since + SYNC_AFTER)
+        self.unsynced_since.map(|since| (since + SYNC_AFTER).min(self.last_output + SETTLED))
     }
 
     /// The work of bringing the journal to disk.
@@ -313,62 +307,14 @@ impl Session {
         self.last_output
     }
 
-    /// What the running program itself says that it is doing.
-    fn report(&self) -> Option<&ProgramStatus> {
-        self.reported.and(self.term.status())
-    }
-
-    /// Whether the program says that it is not working; `None` where it says nothing.
-    pub fn says_idle(&self) -> Option<bool> {
-        self.report().map(|status| reported_state(&status.state) != ActivityState::Working)
-    }
-
-    /// What the session is doing, as far as it says so itself.
-    pub fn activity(&self, now: Instant) -> Activity {
-        let for_ms = |since: Option<Instant>| {
-            let since = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        };
-        match (self.exit, self.report()) {
-            (Some(exit), _) => Activity {
-                state: ActivityState::Exited,
-                for_ms: for_ms(self.exited_at),
-                because: exit.to_string(),
-            },
-            (None, Some(status)) => {
-                let state = reported_state(&status.state);
-                Activity { state, for_ms: for_ms(self.reported), because: because(status) }
-            }
-            (None, None) => Activity {
-                state: ActivityState::Unknown,
-                for_ms: for_ms(Some(self.last_output)),
-                because: "it does not say; this is how long it has been quiet".to_owned(),
-            },
-        }
+    pub fn exited_at(&self) -> Option<Instant> {
+        self.exited_at
     }
 }
 
 impl AsFd for Session {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.master.as_fd()
-    }
-}
-
-fn reported_state(state: &ProgramState) -> ActivityState {
-    match state {
-        ProgramState::Working => ActivityState::Working,
-        ProgramState::Idle | ProgramState::Done | ProgramState::Error => ActivityState::Idle,
-        ProgramState::Blocked => ActivityState::NeedsInput,
-        ProgramState::Other(_) => ActivityState::Unknown,
-    }
-}
-
-fn because(status: &ProgramStatus) -> String {
-    let what = status.message.as_deref().or(status.kind.as_deref()).or(status.title.as_deref());
-    let app = status.app.as_deref().unwrap_or("the program");
-    match what {
-        Some(what) => format!("{app} says: {what}"),
-        None => format!("{app} says so"),
     }
 }
 

@@ -18,8 +18,9 @@ use crate::session::{SessionId, Size};
 impl Server {
     /// A session has written something.
     pub fn on_output(&mut self, index: usize) {
-        let events = self.sessions[index].take_events(self.now);
+        let events = self.sessions[index].take_events();
         for event in events {
+            self.sessions[index].watching.heard(&event, self.now);
             self.on_term_event(index, event);
         }
         self.attention.wrote(&self.sessions[index].id, self.now);
@@ -37,7 +38,7 @@ impl Server {
     }
 
     /// Marks a session's tab, unless somebody is looking at it.
-    fn mark(&mut self, index: usize, mark: Mark) {
+    pub fn mark(&mut self, index: usize, mark: Mark) {
         let tab = self.layout.tab_of(&self.sessions[index].id).map(|tab| tab.id);
         if views(self).any(|view| Some(view.tab) == tab) || self.sessions[index].mark >= mark {
             return;
@@ -75,11 +76,8 @@ impl Server {
                     view.pass_on(&bytes);
                 }
             }
-            TermEvent::Status(_) => {
-                let activity = self.sessions[index].activity(self.now);
-                self.emit(&Event::Activity { session: id.clone(), activity }, session);
-            }
-            TermEvent::Clipboard { .. }
+            TermEvent::Status(_)
+            | TermEvent::Clipboard { .. }
             | TermEvent::ClipboardQuery { .. }
             | TermEvent::IconTitle(_)
             | TermEvent::Cwd(_)

@@ -17,6 +17,7 @@ impl Server {
     pub fn on_request(&mut self, client: ClientId, Request { id, verb }: Request) {
         match verb {
             Verb::Status(_) => {
+                self.look_closely();
                 let status = self.status();
                 self.reply(client, id, Ok(status));
             }
@@ -57,6 +58,14 @@ impl Server {
                 let done = self.living(&focus.session).map(|_| Done {});
                 self.show_to_all(&focus.session);
                 self.reply(client, id, done);
+            }
+            Verb::Report(report) => {
+                let done = self.on_report(client, &report);
+                self.reply(client, id, done);
+            }
+            Verb::Evidence(ask) => {
+                let evidence = self.evidence(&ask);
+                self.reply(client, id, evidence);
             }
             Verb::Shutdown(shutdown) => {
                 self.tell_keeper(&ToKeeper::Shutdown { note: shutdown.reason });
@@ -169,7 +178,11 @@ impl Server {
                 }
             }
         }
-        let taken = self.session_mut(&send.session).is_some_and(|session| session.send(&bytes));
+        let now = self.now;
+        let taken = self.session_mut(&send.session).is_some_and(|session| {
+            session.watching.typed(now);
+            session.send(&bytes)
+        });
         if taken {
             return Ok(Done {});
         }

@@ -116,6 +116,12 @@ impl View {
         self.dirty = true;
     }
 
+    /// The client's terminal is of this size, as far as it says; whether that is news.
+    pub fn follow(&mut self, size: Option<Size>) -> bool {
+        let news = size.filter(|size| clamped(*size) != self.size);
+        news.inspect(|size| self.resize(*size)).is_some()
+    }
+
     /// Something that the client sees has changed.
     pub fn touch(&mut self) {
         self.dirty = true;

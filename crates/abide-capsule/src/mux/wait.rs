@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use abide_model::Doing;
 use abide_term::Term;
 
 use super::client::ClientId;
@@ -29,12 +30,13 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// When it may come to an end without anything happening.
-    pub fn deadline(&self, sessions: &[Session]) -> Option<Instant> {
+    pub fn deadline(&self, sessions: &[Session], now: Instant) -> Option<Instant> {
         let session = sessions.iter().find(|session| session.id == self.session);
         let quiet_at = match (&self.until, session) {
-            (Until::Idle { quiet_ms }, Some(session)) if session.says_idle().is_none() => {
-                session.last_output().checked_add(Duration::from_millis(*quiet_ms))
-            }
+            (Until::Idle { quiet_ms }, Some(session)) => match session.watching.is_idle() {
+                None => session.last_output().checked_add(Duration::from_millis(*quiet_ms)),
+                Some(idle) => session.watching.unaware_until(now).filter(|_| idle),
+            },
             _ => None,
         };
         quiet_at.into_iter().chain(self.give_up_at).min()
@@ -44,9 +46,11 @@ impl Waiting {
     fn check(&mut self, session: &Session, now: Instant) -> Option<WaitReply> {
         let (reached, line) = match &self.until {
             Until::Exit => (false, None),
+            Until::NeedsInput => (session.watching.doing() == Doing::NeedsInput, None),
             Until::Idle { quiet_ms } => {
                 let quiet = session.quiet_for(now) >= Duration::from_millis(*quiet_ms);
-                (session.says_idle().unwrap_or(quiet), None)
+                let aware = || session.watching.unaware_until(now).is_none();
+                (session.watching.is_idle().map_or(quiet, |idle| idle && aware()), None)
             }
             Until::Text { pattern } => {
                 let line = find(&session.term, pattern, &mut self.searched_to);

@@ -1,5 +1,6 @@
 //! What a subscriber hears.
 
+use abide_model::Doing;
 use serde::{Deserialize, Serialize};
 
 use super::SessionStatus;
@@ -128,27 +129,13 @@ impl Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// What.
-    pub state: ActivityState,
+    pub state: Doing,
     /// For how long, in milliseconds of monotonic time.
     pub for_ms: u64,
-    /// Which source said so.
+    /// Who says so.
     #[serde(default)]
     pub because: String,
-}
-
-/// What a session is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActivityState {
-    /// It works.
-    Working,
-    /// It waits for the next task.
-    Idle,
-    /// It waits for the operator's decision.
-    NeedsInput,
-    /// Its process ended.
-    Exited,
-    /// Nobody can say.
-    #[serde(other)]
-    Unknown,
+    /// What the operator is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
 }

@@ -39,10 +39,15 @@ pub enum Kind {
     Ping = 10,
     /// Answers a [`Kind::Ping`].
     Pong = 11,
+    /// Client to mux, with a descriptor of the client's terminal, which it does not read from here on: read and draw
+    /// there yourself. Answered by a [`Kind::Lent`], or by a refusal, after which everything stays as it was.
+    Lend = 12,
+    /// Mux to client: no more [`Kind::Output`] comes. Then client to mux: what came before is drawn, so go on.
+    Lent = 13,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Hello,
         Self::Request,
         Self::Reply,
@@ -54,6 +59,8 @@ impl Kind {
         Self::Bye,
         Self::Ping,
         Self::Pong,
+        Self::Lend,
+        Self::Lent,
     ];
 
     /// The kind with this number, if this build knows it.

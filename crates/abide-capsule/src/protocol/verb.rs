@@ -1,5 +1,6 @@
 //! The control verbs: a request type and a reply type each.
 
+use abide_model::activity::{Says, Source};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,8 @@ verbs! {
     "focus" Focus => Done,
     "shutdown" Shutdown => Done,
     "upgrade" Upgrade => Done,
+    "report" Report => Done,
+    "evidence" Evidence => EvidenceReply,
 }
 
 /// A request with the number that its reply will carry.
@@ -402,6 +405,8 @@ pub enum Until {
         /// How long it must have been quiet where it does not report its state itself.
         quiet_ms: u64,
     },
+    /// It waits for the operator's decision.
+    NeedsInput,
     /// Its process ended.
     Exit,
     /// This text is on its screen.
@@ -482,4 +487,65 @@ pub struct Shutdown {
 pub struct Upgrade {
     /// The new binary's path.
     pub exe: OsText,
+}
+
+/// Tells what a hook of a session's agent was called for. Only that agent's own hooks are believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The session.
+    pub session: SessionId,
+    /// The run of the instance that the hook belongs to.
+    pub generation: u64,
+    /// The agent's name for what happened.
+    pub event: String,
+    /// The agent's word for what kind of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// What the operator is told or asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The conversation that the agent is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// Where the agent writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+}
+
+impl Report {
+    /// The agent's own registry tells of a conversation.
+    pub(crate) fn of_registry(session: SessionId, generation: u64, conversation: String) -> Self {
+        let event = "registry".to_owned();
+        let conversation = Some(conversation);
+        Self { session, generation, event, kind: None, text: None, conversation, transcript: None }
+    }
+}
+
+/// Asks what is said about a session's activity, by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The session.
+    pub session: SessionId,
+}
+
+/// What is said about a session's activity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceReply {
+    /// What is believed.
+    pub activity: Activity,
+    /// What everybody says.
+    pub statements: Vec<Statement>,
+}
+
+/// What one source says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statement {
+    /// Who.
+    pub source: Source,
+    /// What.
+    pub says: Says,
+    /// For how long, in milliseconds.
+    pub for_ms: u64,
+    /// How.
+    pub detail: String,
 }

@@ -41,6 +41,7 @@ tests![
     what_a_mux_asked_for_before_it_died_is_done,
     orphans_are_adopted_and_reaped,
     a_killed_session_ends_with_its_whole_tree_and_leaves_the_others,
+    a_tool_that_left_the_session_ends_with_it_even_if_its_agent_is_dead_by_then,
     an_interactive_shell_needs_no_killing,
     sigterm_ends_the_stubborn_by_force_and_is_recorded_as_such,
     the_record_says_running_until_it_says_that_the_last_session_ended,
@@ -337,6 +338,34 @@ fn a_killed_session_ends_with_its_whole_tree_and_leaves_the_others() {
     });
     assert_eq!((record.exit, record.stopped), (Some(Exit::Signal(9)), false));
     assert!(is_running(other.session_pid));
+}
+
+fn a_tool_that_left_the_session_ends_with_it_even_if_its_agent_is_dead_by_then() {
+    let mut capsule = Capsule::new();
+    capsule.config.grace_ms = 200;
+    let marked = |name: &str, script: &str| {
+        let mut spec = shell(name, script);
+        spec.env
+            .extend([("ABIDE_INSTANCE".into(), "k7p9m2xq".into()), ("ABIDE_SESSION".into(), name.into())]);
+        spec.cwd = capsule.path().as_os_str().into();
+        spec
+    };
+    // It is asked once, with the agent, and has no ties to it afterwards.
+    let tool = |name: &str| {
+        format!(
+            "setsid sh -c 'trap : TERM HUP; echo $$ >{name}.new; mv {name}.new {name}; while :; do sleep 1000; done' &\n"
+        )
+    };
+    let agent = marked("agent", &format!("{}exec sleep 1000", tool("tool")));
+    let other = marked("other", &format!("{}exec sleep 1000", tool("other-tool")));
+    capsule.launch(other);
+    let mut connection = capsule.connect();
+    let agent = connection.call(&Spawn { spec: Box::new(agent), focus: false }, CALL).unwrap();
+    let pid = |name: &str| fs::read_to_string(capsule.file(name)).ok()?.trim().parse().ok();
+    let (tool, others) = wait_for("the tools", || Some((pid("tool")?, pid("other-tool")?)));
+    connection.call(&Kill { session: id("agent") }, CALL).unwrap();
+    wait_for("the end of both", || (!is_running(agent.pid) && !is_running(tool)).then_some(()));
+    assert!(is_running(others), "it belongs to another session");
 }
 
 fn an_interactive_shell_needs_no_killing() {

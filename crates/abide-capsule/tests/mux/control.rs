@@ -4,12 +4,13 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use abide_capsule::protocol::{
-    ActivityState, CallError, Decoder, Event, EventKind, Format, Hello, Input, Kill, Kind, MAX_FRAME, Rename,
-    ResizeTo, Send, Shutdown, Signal, Snapshot, Spawn, Subscribe, Until, Wait, WaitOutcome, encode,
-    encode_json, error_code,
+    CallError, Decoder, Event, EventKind, Format, Hello, Input, Kill, Kind, MAX_FRAME, Rename, ResizeTo,
+    Send, Shutdown, Signal, Snapshot, Spawn, Subscribe, Until, Wait, WaitOutcome, encode, encode_json,
+    error_code,
 };
 use abide_capsule::session::{Exit, Size};
 use abide_capsule::socket;
+use abide_model::Doing;
 
 use crate::support::{CALL, Capsule, id, part, shell, spec, wait_for};
 use crate::terminal::Terminal;
@@ -22,6 +23,7 @@ tests![
     a_wait_ends_with_the_text_the_quiet_the_end_or_the_time,
     a_wait_for_text_finds_what_has_scrolled_off_meanwhile,
     a_program_that_says_what_it_does_is_believed_and_not_its_silence,
+    a_wait_for_idleness_is_not_answered_before_the_program_has_read_what_was_typed,
     subscribers_hear_what_they_asked_for_and_nothing_else,
     a_session_can_be_resized_only_while_no_client_decides,
     a_signal_and_a_kill_reach_the_session,
@@ -125,14 +127,34 @@ fn a_program_that_says_what_it_does_is_believed_and_not_its_silence() {
     let capsule = Capsule::running(&["shell"]);
     capsule.wait_text("main", "ready$");
     let state = || capsule.status().sessions[0].activity.as_ref().unwrap().state;
-    assert_eq!(state(), ActivityState::Unknown);
+    assert_eq!(state(), Doing::Unknown);
     capsule.send_line("main", "say \\e]7501;state=working:app=claude-code\\aw");
-    wait_for("working", || (state() == ActivityState::Working).then_some(()));
+    wait_for("working", || (state() == Doing::Working).then_some(()));
     let quiet = Wait { session: id("main"), until: Until::Idle { quiet_ms: 1 }, timeout_ms: Some(100) };
     assert_eq!(capsule.call(&quiet).outcome, WaitOutcome::TimedOut);
+    let mut listener = capsule.connect();
+    listener.call(&Subscribe { kinds: vec![EventKind::Activity], session: None }, CALL).unwrap();
     capsule.send_line("main", "say \\e]7501;state=blocked:kind=permission\\ab");
-    wait_for("blocked", || (state() == ActivityState::NeedsInput).then_some(()));
+    wait_for("blocked", || (state() == Doing::NeedsInput).then_some(()));
     assert_eq!(capsule.call(&quiet).outcome, WaitOutcome::Reached);
+    let heard = listener.next_event(CALL).unwrap().event;
+    assert!(
+        matches!(&heard, Event::Activity { activity, .. } if activity.state == Doing::NeedsInput),
+        "{heard:?}"
+    );
+    let asked = Wait { session: id("main"), until: Until::NeedsInput, timeout_ms: Some(15_000) };
+    assert_eq!(capsule.call(&asked).outcome, WaitOutcome::Reached);
+}
+
+fn a_wait_for_idleness_is_not_answered_before_the_program_has_read_what_was_typed() {
+    let capsule = Capsule::running(&["shell"]);
+    capsule.wait_text("main", "ready$");
+    capsule.send_line("main", "say \\e]7501;state=idle\\ai");
+    wait_for("idle", || (capsule.status().sessions[0].activity.as_ref()?.state == Doing::Idle).then_some(()));
+    capsule.send_line("main", "say \\e]7501;state=working\\aw");
+    // The idleness of before is known to the mux; the work that was just asked for is not yet.
+    let idle = Wait { session: id("main"), until: Until::Idle { quiet_ms: 1 }, timeout_ms: Some(3000) };
+    assert_eq!(capsule.call(&idle).outcome, WaitOutcome::TimedOut);
 }
 
 fn subscribers_hear_what_they_asked_for_and_nothing_else() {

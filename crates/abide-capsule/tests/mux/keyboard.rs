@@ -1,6 +1,7 @@
 //! Keys, mouse and paste: what goes to the session, and what each command does.
 
 use abide_capsule::session::Size;
+use abide_term::Term;
 
 use crate::support::{Capsule, part, wait_for};
 use crate::terminal::Terminal;
@@ -84,12 +85,16 @@ fn new_shells_get_tabs_which_are_reached_by_next_previous_and_number() {
         terminal.type_keys(keys);
         terminal.wait_text(shows);
     }
-    // Output in the other tab is marked until somebody looks.
+    // Output in the other tab is marked until somebody looks, and a question all the more.
+    let bar_has =
+        |mark: char| move |term: &Term| term.text().lines().last().is_some_and(|bar| bar.contains(mark));
     capsule.send_line("s1", "unseen");
-    terminal.wait_until("the mark", |term| term.text().lines().last().is_some_and(|bar| bar.contains('+')));
+    terminal.wait_until("the mark", bar_has('+'));
+    capsule.send_line("s1", "say \\e]7501;state=blocked\\aasked");
+    terminal.wait_until("the alert", bar_has('!'));
     terminal.type_keys("\x021");
-    terminal.wait_text("you said unseen");
-    terminal.wait_until("no mark", |term| term.text().lines().last().is_some_and(|bar| !bar.contains('+')));
+    terminal.wait_text("asked");
+    terminal.wait_until("no mark", |term| !bar_has('+')(term) && !bar_has('!')(term));
 }
 
 fn a_new_shell_has_the_environment_and_the_directory_of_the_session_and_leaves_no_journal() {

@@ -14,6 +14,7 @@
 mod attached;
 mod control;
 mod keyboard;
+mod lent;
 #[path = "../shared/log.rs"]
 mod log;
 mod parts;
@@ -38,7 +39,7 @@ fn main() {
         }
         ["capsule", "mux"] => {
             tracing::subscriber::set_global_default(log::Stderr).unwrap();
-            std::process::exit(mux::run(std::io::stdin()));
+            std::process::exit(mux::run(std::io::stdin(), |_| None));
         }
         ["capsule", "probe"] => println!("{}", keeper::probe()),
         ["client", rest @ ..] => terminal::play_client(rest),
@@ -50,7 +51,7 @@ fn main() {
 fn run_tests(filters: &[&str]) {
     let filters: Vec<_> = filters.iter().filter(|word| !word.starts_with('-')).collect();
     let wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(**filter));
-    let all = [attached::ALL, keyboard::ALL, control::ALL, trouble::ALL, restored::ALL].concat();
+    let all = [attached::ALL, keyboard::ALL, control::ALL, trouble::ALL, restored::ALL, lent::ALL].concat();
     let mut failed = Vec::new();
     for (name, test) in all.iter().filter(|(name, _)| wanted(name)) {
         let ok = catch_unwind(AssertUnwindSafe(test)).is_ok();

@@ -67,17 +67,12 @@ fn a_client_that_panics_gives_the_terminal_back() {
     terminal.assert_restored();
 }
 
-fn state_of(pid: i32) -> char {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    stat[stat.rfind(')').unwrap() + 2..].chars().next().unwrap()
-}
-
 fn a_client_that_is_stopped_gives_the_terminal_back_and_draws_everything_when_it_goes_on() {
     let capsule = Capsule::running(&["raw", SETUP]);
     let mut terminal = busy(&capsule);
     let screen = terminal.screen();
     terminal.signal(Signal::TSTP);
-    wait_for("the stop", || (state_of(terminal.client_pid()) == 'T').then_some(()));
+    wait_for("the stop", || terminal.is_stopped().then_some(()));
     terminal.pump();
     terminal.assert_restored();
     terminal.signal(Signal::CONT);

@@ -1,7 +1,7 @@
 //! The operator's terminal: a PTY with a client on one side and a terminal model on the other.
 
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -30,14 +30,14 @@ pub fn play_client(args: &[&str]) {
         read_only: flags.contains(&"read-only"),
         prefix: 0,
     };
-    if flags.contains(&"panic") {
-        // In the middle of everything, from a thread that has nothing to do with it.
+    // In the middle of everything, from a thread that has nothing to do with it.
+    let panicking = flags.contains(&"panic").then(|| {
         std::thread::spawn(|| {
             std::thread::sleep(Duration::from_millis(300));
             let _ = std::panic::catch_unwind(|| panic!("on purpose"));
             std::process::exit(101);
-        });
-    }
+        })
+    });
     let text = match client::attach(&Unit::new(unit), &options) {
         Ok(AttachEnd::Detached(message)) => format!("detached: {message}"),
         Ok(AttachEnd::SessionEnded { exit, message }) => format!("ended {exit:?}: {message}"),
@@ -45,6 +45,9 @@ pub fn play_client(args: &[&str]) {
         Ok(AttachEnd::Lost(message)) => format!("lost: {message}"),
         Err(err) => format!("error: {err}"),
     };
+    if let Some(panicking) = panicking {
+        let _ = panicking.join();
+    }
     std::fs::write(result, text).unwrap();
 }
 
@@ -138,6 +141,11 @@ impl Terminal {
         self.type_bytes(keys.as_bytes());
     }
 
+    /// Types as much as is taken at once.
+    pub fn try_type(&mut self, bytes: &[u8]) -> usize {
+        rustix::io::write(&self.master, bytes).unwrap_or(0)
+    }
+
     pub fn type_bytes(&mut self, mut bytes: &[u8]) {
         let deadline = Instant::now() + DEADLINE;
         while !bytes.is_empty() {
@@ -157,6 +165,16 @@ impl Terminal {
 
     pub fn signal(&self, signal: rustix::process::Signal) {
         send_signal(self.client.id().cast_signed(), signal);
+    }
+
+    /// What it is called in the file system.
+    pub fn device(&self) -> PathBuf {
+        std::fs::read_link(format!("/proc/self/fd/{}", self.slave.as_raw_fd())).unwrap()
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.client.id())).unwrap();
+        stat[stat.rfind(')').unwrap() + 2..].starts_with('T')
     }
 
     pub fn client_pid(&self) -> i32 {

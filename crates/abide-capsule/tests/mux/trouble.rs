@@ -61,7 +61,7 @@ fn stalled(capsule: &Capsule) -> std::os::unix::net::UnixStream {
     stream
 }
 
-fn resident_kib(pid: i32) -> u64 {
+pub fn resident_kib(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
@@ -69,7 +69,7 @@ fn resident_kib(pid: i32) -> u64 {
 
 fn a_client_that_stops_reading_costs_little_and_slows_nobody() {
     let mut capsule = Capsule::new();
-    let script = "head -c 8000000 /dev/zero | tr '\\0' 'x' | fold -w 79; echo; echo done; sleep 1000";
+    let script = "head -c 4000000 /dev/zero | tr '\\0' 'x' | fold -w 79; echo; echo done; sleep 1000";
     capsule.launch(shell("main", script));
     let streams: Vec<_> = (0..10).map(|_| stalled(&capsule)).collect();
     wait_for("ten clients", || (capsule.status().attached == 10).then_some(()));
@@ -166,7 +166,7 @@ fn a_mux_that_is_told_to_go_is_replaced_unnoticed() {
     assert!(!capsule.log().contains("WARN"), "{}", capsule.log());
 }
 
-fn wake_ups(pid: i32) -> u64 {
+pub fn wake_ups(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let lines = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
     lines.map(|(_, count)| count.trim().parse::<u64>().unwrap()).sum()

@@ -1,0 +1,314 @@
+//! What each session is doing.
+//!
+//! The mux sees the terminal and the processes; what an agent writes elsewhere, and what its screens mean, only somebody
+//! who knows the agent can say: that is a [`Watcher`]. Everything that is said is judged in `abide_model::activity`.
+//!
+//! A session is looked at when something has happened to it, shortly after, and never to see whether something has: an
+//! idle session costs nothing.
+
+mod processes;
+mod record;
+mod reporter;
+
+use std::time::{Duration, Instant};
+
+use abide_model::Doing;
+use abide_model::activity::{self as model, Evidence, Says, Source};
+use abide_term::{Event as TermEvent, ProgramState, ProgramStatus, Term};
+
+use self::processes::Processes;
+use super::bar::Mark;
+use super::client::ClientId;
+use super::compose::row_text;
+use super::server::Server;
+use super::session::Session;
+use super::wait::no_such_session;
+use crate::protocol::{
+    Activity, Done, Event, Evidence as EvidenceOf, EvidenceReply, Refusal, Report, Statement, error_code,
+};
+
+/// How soon after output a session is looked at. A busy screen changes many times within that.
+const LOOK_AFTER: Duration = Duration::from_millis(250);
+/// The shortest time from one look to the next, however much a program has to say.
+const LOOK_GAP: Duration = Duration::from_millis(20);
+
+/// Somebody who knows the agent of one session.
+pub trait Watcher: std::fmt::Debug {
+    /// What is to be said about the session now, apart from what its program says through the terminal. Called in the
+    /// mux's loop: it may read a small file, and must not wait.
+    fn look(&mut self, look: &Look<'_>) -> Seen;
+
+    /// A hook of the session's own agent was called.
+    fn hear(&mut self, report: &Report, now: Instant);
+}
+
+/// What a watcher is shown of a session.
+#[derive(Debug)]
+pub struct Look<'a> {
+    /// When this is.
+    pub now: Instant,
+    /// The title of its terminal.
+    pub title: &'a str,
+    /// The lines of its screen; `None` if nothing was written since the last look.
+    pub screen: Option<&'a [String]>,
+}
+
+/// What a watcher has seen.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// What each source says.
+    pub evidence: Vec<Evidence>,
+    /// The conversation that the agent has changed to.
+    pub conversation: Option<String>,
+}
+
+/// The session that a watcher is wanted for.
+#[derive(Debug, Clone, Copy)]
+pub struct Watched<'a> {
+    /// The first process of the session.
+    pub pid: i32,
+    /// What the launcher told about it.
+    pub meta: &'a serde_json::Value,
+}
+
+/// Finds the watcher of a session; `None` if nobody knows its program.
+pub type Watch = fn(Watched<'_>) -> Option<Box<dyn Watcher>>;
+
+/// What is known of one session's activity.
+pub(super) struct Watching {
+    watcher: Option<Box<dyn Watcher>>,
+    /// What the program says itself, and since when.
+    said: Option<(ProgramState, Instant)>,
+    processes: Processes,
+    /// When to look next.
+    look_at: Option<Instant>,
+    /// Something was written since the last look.
+    unseen: bool,
+    typed: Option<Instant>,
+    evidence: Vec<Evidence>,
+    looked: Instant,
+    /// What came out of it, and since when.
+    belief: model::Activity,
+    since: Instant,
+}
+
+impl Watching {
+    /// Begins to watch; `said` is what the running program said to an earlier mux.
+    pub fn new(watcher: Option<Box<dyn Watcher>>, said: Option<&ProgramStatus>, now: Instant) -> Self {
+        Self {
+            watcher,
+            said: said.map(|status| (status.state.clone(), now)),
+            processes: Processes::default(),
+            look_at: Some(now),
+            unseen: true,
+            typed: None,
+            evidence: Vec::new(),
+            looked: now,
+            belief: model::decide(&[], Duration::ZERO, Doing::Unknown),
+            since: now,
+        }
+    }
+
+    /// The program has written something.
+    pub fn wrote(&mut self, now: Instant) {
+        self.unseen = true;
+        self.processes.wrote(now);
+        self.look_by(now + LOOK_AFTER);
+    }
+
+    /// The program may have said what it is doing.
+    pub fn heard(&mut self, event: &TermEvent, now: Instant) {
+        if let TermEvent::Status(status) = event {
+            if self.said.as_ref().is_none_or(|(state, _)| *state != status.state) {
+                self.said = Some((status.state.clone(), now));
+            }
+            self.look_by(now.max(self.looked + LOOK_GAP));
+        }
+    }
+
+    fn look_by(&mut self, at: Instant) {
+        self.look_at = Some(self.look_at.map_or(at, |planned| planned.min(at)));
+    }
+
+    /// When to look next.
+    pub fn look_at(&self) -> Option<Instant> {
+        self.look_at
+    }
+
+    /// Something was typed on somebody's behalf.
+    pub fn typed(&mut self, now: Instant) {
+        self.typed = Some(now);
+    }
+
+    /// Until when the session may not have taken notice of what was typed: what it did before says nothing until then.
+    pub fn unaware_until(&self, now: Instant) -> Option<Instant> {
+        self.typed
+            .filter(|typed| self.since <= *typed)
+            .map(|typed| typed + model::SETTLE)
+            .filter(|until| now < *until)
+    }
+
+    /// Whether the session does not work; `None` where only its output tells.
+    pub fn is_idle(&self) -> Option<bool> {
+        let told = self.belief.source.is_some_and(|source| source != Source::Processes);
+        told.then_some(self.doing() != Doing::Working)
+    }
+
+    pub fn doing(&self) -> Doing {
+        self.belief.doing
+    }
+}
+
+impl Session {
+    /// Looks at the session; says whether it does something else now, and which conversation it has changed to.
+    fn look(&mut self, now: Instant) -> (bool, Option<String>) {
+        let quiet = self.quiet_for(now);
+        let watching = &mut self.watching;
+        let mut evidence: Vec<Evidence> = said(watching.said.as_ref(), &self.term, now).into_iter().collect();
+        let mut conversation = None;
+        if let Some(watcher) = &mut watching.watcher {
+            let lines = watching.unseen.then(|| lines(&self.term));
+            let look = Look { now, title: self.term.title(), screen: lines.as_deref() };
+            let seen = watcher.look(&look);
+            evidence.extend(seen.evidence);
+            conversation = seen.conversation;
+        }
+        let mut again = None;
+        if evidence.is_empty() {
+            let (seen, after) = watching.processes.look(self.pid, &self.program, quiet, now);
+            evidence.extend(seen);
+            again = after;
+        }
+        let belief = model::decide(&evidence, quiet, watching.doing());
+        // Files are flushed a moment after the screen has changed, and a glimpse needs a second look.
+        let settled = watching.unseen.then_some(model::SETTLE);
+        let again = [belief.again, again, settled].into_iter().flatten().min();
+        let before = &watching.belief;
+        let changed = (belief.doing, &belief.question) != (before.doing, &before.question);
+        if belief.doing != before.doing {
+            let began = now.checked_sub(belief.age).unwrap_or(now);
+            watching.since = if before.source.is_some() { began.max(watching.since) } else { began };
+        }
+        watching.belief = belief;
+        watching.evidence = evidence;
+        watching.looked = now;
+        watching.unseen = false;
+        watching.look_at = again.map(|after| now + after);
+        (changed, conversation)
+    }
+
+    /// What the session is doing.
+    pub fn activity(&self, now: Instant) -> Activity {
+        let for_ms = |since: Instant| millis(now.saturating_duration_since(since));
+        if let Some(exit) = self.exit {
+            let (for_ms, because) = (for_ms(self.exited_at().unwrap_or(now)), exit.to_string());
+            return Activity { state: Doing::Exited, for_ms, because, question: None };
+        }
+        let model::Activity { doing, because, question, .. } = self.watching.belief.clone();
+        Activity { state: doing, for_ms: for_ms(self.watching.since), because, question }
+    }
+}
+
+/// What the program says through its terminal.
+fn said(said: Option<&(ProgramState, Instant)>, term: &Term, now: Instant) -> Option<Evidence> {
+    let ((state, since), status) = (said?, term.status()?);
+    let says = match state {
+        ProgramState::Working => Says::Working,
+        ProgramState::Idle | ProgramState::Done | ProgramState::Error => Says::Idle,
+        ProgramState::Blocked => Says::NeedsInput,
+        ProgramState::Other(_) => return None,
+    };
+    let what = status.message.as_deref().or(status.kind.as_deref()).or(status.title.as_deref());
+    let app = status.app.as_deref().unwrap_or("the program");
+    let detail = match what {
+        Some(what) => format!("{app} says {}: {what}", state.as_str()),
+        None => format!("{app} says {}", state.as_str()),
+    };
+    let age = now.saturating_duration_since(*since);
+    let question = status.message.clone().or_else(|| status.title.clone());
+    Some(Evidence { source: Source::Program, says, age, detail, question })
+}
+
+fn lines(term: &Term) -> Vec<String> {
+    (0..term.size().rows).map(|y| row_text(term, term.row(y)).0).collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Server {
+    /// Looks at the sessions that something happened to.
+    pub fn look_at_sessions(&mut self) {
+        let now = self.now;
+        self.look_where(|watching| watching.look_at().is_some_and(|at| at <= now));
+    }
+
+    /// Looks at every session about which something may be new: somebody asks.
+    pub fn look_closely(&mut self) {
+        self.look_where(|watching| watching.look_at().is_some() || watching.is_idle().is_none());
+    }
+
+    fn look_where(&mut self, due: impl Fn(&Watching) -> bool) {
+        let (now, generation) = (self.now, self.generation);
+        let mut all = Vec::new();
+        let living = self.sessions.iter_mut().enumerate().filter(|(_, session)| session.exit.is_none());
+        for (index, session) in living.filter(|(_, session)| due(&session.watching)) {
+            let (changed, conversation) = session.look(now);
+            if let Some(id) = conversation {
+                record::append(&self.unit, &Report::of_registry(session.id.clone(), generation, id));
+            }
+            if changed {
+                all.push((index, session.id.clone(), session.activity(now)));
+            }
+        }
+        for (index, session, activity) in all {
+            tracing::debug!(%session, "{}: {}", activity.state, activity.because);
+            if activity.state == Doing::NeedsInput {
+                self.mark(index, Mark::Bell);
+            }
+            self.emit(&Event::Activity { session: session.clone(), activity }, Some(&session));
+        }
+    }
+
+    /// A hook tells something. Only the session's own agent is listened to: what it runs inherits its environment, and
+    /// may be an agent with hooks and a conversation of its own.
+    pub fn on_report(&mut self, client: ClientId, report: &Report) -> Result<Done, Refusal> {
+        let refused = |why: String| {
+            tracing::info!(session = %report.session, event = report.event, "report refused: {why}");
+            Err(Refusal::new(error_code::BAD_REQUEST, why))
+        };
+        if report.generation != self.generation {
+            return refused(format!("it is of run {}, and this is {}", report.generation, self.generation));
+        }
+        let peer = self.clients.get(&client).map_or(0, |client| client.peer);
+        let now = self.now;
+        let Some(session) = self.session_mut(&report.session) else {
+            return Err(no_such_session(&report.session));
+        };
+        if let Err(why) = reporter::check(peer, session) {
+            return refused(why);
+        }
+        if let Some(watcher) = &mut session.watching.watcher {
+            watcher.hear(report, now);
+            session.watching.look_by(now);
+        }
+        record::append(&self.unit, report);
+        Ok(Done {})
+    }
+
+    /// What is said about a session, by whom.
+    pub fn evidence(&mut self, ask: &EvidenceOf) -> Result<EvidenceReply, Refusal> {
+        self.look_closely();
+        let session = self.session(&ask.session).ok_or_else(|| no_such_session(&ask.session))?;
+        let since = millis(self.now.saturating_duration_since(session.watching.looked));
+        let statement = |evidence: &Evidence| Statement {
+            source: evidence.source,
+            says: evidence.says,
+            for_ms: millis(evidence.age) + since,
+            detail: evidence.detail.clone(),
+        };
+        let statements = session.watching.evidence.iter().map(statement).collect();
+        Ok(EvidenceReply { activity: session.activity(self.now), statements })
+    }
+}
