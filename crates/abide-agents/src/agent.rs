@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use abide_model::Timestamp;
 use abide_model::conversation::{Begin, Candidate, Located, Typed};
 
-use crate::argv::Grammar;
+use crate::activity::Signs;
+use crate::argv::{self, Grammar};
 use crate::fatal::{self, Fatal};
+use crate::open;
+use crate::title::{self, Said};
 
 /// What is known of an agent that is mere data.
 #[derive(Debug)]
@@ -23,6 +26,29 @@ pub struct Profile {
     pub dir: &'static str,
     /// What it says when it can not go on, and what that means.
     pub fatal: &'static [(&'static str, Fatal)],
+    /// The record of its transcript that holds what the operator said.
+    pub said: Option<Said>,
+    /// The variable that makes it go on by itself with a turn that was cut.
+    pub continues: Option<(&'static str, &'static str)>,
+    /// Whether how it is run depends on what its `--help` offers.
+    pub asked_for_help: bool,
+    /// How it shows what it is doing.
+    pub signs: Signs,
+}
+
+impl Profile {
+    /// Nothing known.
+    pub const UNKNOWN: Self = Self {
+        name: "",
+        grammar: Grammar::UNKNOWN,
+        moved_by: &[],
+        dir: "",
+        fatal: &[],
+        said: None,
+        continues: None,
+        asked_for_help: false,
+        signs: Signs::NONE,
+    };
 }
 
 /// An agent: how it is started and resumed, and where its conversations are.
@@ -33,9 +59,29 @@ pub trait Agent: Debug + Sync {
     /// Where in `config_dir` the transcript of conversation `id` is, which was held in `cwd`.
     fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located;
 
-    /// The transcripts in `config_dir` of conversations held in `cwd` and written to since `since`, the newest first.
-    /// Those of sub-agents, and those recorded in another directory, are not among them.
-    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate>;
+    /// The transcripts in `config_dir` of conversations held in `cwd`, or in any directory, and written to since `since`,
+    /// the newest first. Those of sub-agents, and those recorded in another directory, are not among them.
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate>;
+
+    /// The conversation that a file below its directory belongs to, as far as the name says.
+    fn named(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    /// What is kept of a conversation besides its `transcript`: the file itself, or the directory that it is in.
+    fn belongings(&self, transcript: &Path) -> PathBuf {
+        transcript.to_owned()
+    }
+
+    /// The conversations that process `pid` has open: usually one, or none as it keeps nothing open.
+    fn open_in(&self, config_dir: &Path, pid: i32) -> Vec<String> {
+        open::below(config_dir, pid).iter().filter_map(|path| self.named(path)).collect()
+    }
+
+    /// What the operator said first in the conversation of `transcript`.
+    fn title(&self, transcript: &Path) -> Option<String> {
+        title::of(transcript, self.profile().said?)
+    }
 
     /// What it is called.
     fn name(&self) -> &str {
@@ -78,11 +124,9 @@ pub trait Agent: Debug + Sync {
     /// the agent can not.
     fn fork(&self, argv: &[String], id: &str, minted: Option<&str>) -> Option<Vec<String>> {
         let grammar = &self.profile().grammar;
-        let forked = grammar.resumed(argv, grammar.forking, id)?;
-        Some(match (grammar.preset.first(), minted) {
-            (Some(option), Some(minted)) => grammar.append(forked, [*option, minted]),
-            _ => forked,
-        })
+        let words: Vec<String> =
+            grammar.forking.iter().map(|word| word.replace(argv::NEW, minted.unwrap_or_default())).collect();
+        grammar.resumed(argv, &words.iter().map(String::as_str).collect::<Vec<_>>(), id)
     }
 
     /// The command line that starts the session as decided. `None` if the agent can not.
@@ -96,19 +140,17 @@ pub trait Agent: Debug + Sync {
         }
     }
 
-    /// The directory in which it keeps its conversations: as configured, else as its environment says.
-    fn config_dir(
-        &self,
-        env: &dyn Fn(&str) -> Option<OsString>,
-        home: &Path,
-        configured: Option<&Path>,
-    ) -> PathBuf {
-        let profile = self.profile();
+    /// The directory in which it keeps its conversations as its environment says; `None` if that says nothing.
+    fn moved_to(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let set = |(var, below): &(&str, &str)| {
             env(var).filter(|value| !value.is_empty()).map(|value| Path::new(&value).join(below))
         };
-        let moved = || profile.moved_by.iter().find_map(set);
-        configured.map(Path::to_owned).or_else(moved).unwrap_or_else(|| home.join(profile.dir))
+        self.profile().moved_by.iter().find_map(set)
+    }
+
+    /// The directory in which it keeps its conversations if nothing says otherwise.
+    fn default_dir(&self, home: &Path) -> PathBuf {
+        home.join(self.profile().dir)
     }
 
     /// The variable that makes the agent use `config_dir`; `None` if it can not be told to.

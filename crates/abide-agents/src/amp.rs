@@ -50,6 +50,7 @@ static PROFILE: Profile = Profile {
         ("amp login", Fatal::Auth),
         ("unknown option", Fatal::Arguments),
     ],
+    ..Profile::UNKNOWN
 };
 
 impl Agent for Amp {
@@ -61,7 +62,7 @@ impl Agent for Amp {
         Located::Unknown("threads are kept by the server".to_owned())
     }
 
-    fn discover(&self, _config_dir: &Path, _cwd: &Path, _since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, _config_dir: &Path, _cwd: Option<&Path>, _since: Timestamp) -> Vec<Candidate> {
         Vec::new()
     }
 }

@@ -8,6 +8,9 @@ use abide_model::conversation::Typed;
 /// Where the id goes in a template.
 const ID: &str = "{id}";
 
+/// Where the id of a fork goes in a template.
+pub(crate) const NEW: &str = "{new}";
+
 /// What an argument that is no option means to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
@@ -38,7 +41,7 @@ pub struct Grammar {
     pub fork_verb: &'static [&'static str],
     /// What is appended to resume `{id}`; empty if the agent can not.
     pub resuming: &'static [&'static str],
-    /// What is appended to fork `{id}`; empty if the agent can not.
+    /// What is appended to fork `{id}`, as `{new}` if the agent takes an id for that; empty if it can not.
     pub forking: &'static [&'static str],
     /// Options that belong to the first message only.
     pub first_turn: &'static [&'static str],

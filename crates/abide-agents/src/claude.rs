@@ -6,12 +6,18 @@
 use std::path::Path;
 
 use abide_model::Timestamp;
+use abide_model::activity::Says;
 use abide_model::conversation::{Candidate, Located};
+use serde_json::Value;
 
+use crate::activity::{Signs, Statement, backwards, text_of};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
+use crate::hooks::{Injection, Reporter};
 use crate::projects;
+use crate::registry;
+use crate::title::Said;
 
 /// Claude Code.
 #[derive(Debug)]
@@ -27,7 +33,7 @@ static PROFILE: Profile = Profile {
         latest: &["--continue", "-c"],
         fork: &["--fork-session"],
         resuming: &["--resume", "{id}"],
-        forking: &["--resume", "{id}", "--fork-session"],
+        forking: &["--resume", "{id}", "--fork-session", "--session-id", "{new}"],
         first_turn: &["--print", "-p"],
         switches: &[
             "--print",
@@ -47,6 +53,15 @@ static PROFILE: Profile = Profile {
             "--replay-user-messages",
             "--strict-mcp-config",
             "--verbose",
+            "--ax-screen-reader",
+            "--background",
+            "--bg",
+            "--desktop",
+            "--exclude-dynamic-system-prompt-sections",
+            "--forward-subagent-text",
+            "--restricted",
+            "--safe-mode",
+            "--tmux",
         ],
         many: &[
             "--add-dir",
@@ -74,6 +89,15 @@ static PROFILE: Profile = Profile {
             "setup-token",
             "update",
             "upgrade",
+            "gateway",
+            "import",
+            "kill",
+            "logs",
+            "purge",
+            "respawn",
+            "rm",
+            "stop",
+            "ultrareview",
         ],
         ..Grammar::UNKNOWN
     },
@@ -88,6 +112,15 @@ static PROFILE: Profile = Profile {
         ("error: unknown option", Fatal::Arguments),
         ("can only be used with --continue or --resume if --fork-session", Fatal::Arguments),
     ],
+    said: Some(Said { at: "/type", is: "user", text: "/message/content" }),
+    continues: Some(("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "1")),
+    signs: Signs {
+        rules: include_str!("rules/claude.toml"),
+        tail: Some(tail),
+        registry: true,
+        hooks: Some(hooks),
+    },
+    ..Profile::UNKNOWN
 };
 
 impl Agent for Claude {
@@ -99,7 +132,95 @@ impl Agent for Claude {
         projects::transcript(config_dir, "", cwd, id)
     }
 
-    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
         projects::discover(config_dir, "", cwd, since)
     }
+
+    fn named(&self, path: &Path) -> Option<String> {
+        projects::named(path)
+    }
+
+    /// It keeps nothing open, but publishes which conversation each of its processes is in.
+    fn open_in(&self, config_dir: &Path, pid: i32) -> Vec<String> {
+        registry::read(&config_dir.join("sessions"), pid)
+            .map(|entry| entry.conversation)
+            .into_iter()
+            .collect()
+    }
+}
+
+/// The events that its oldest supported version knows. Tool by tool there is nothing to learn that is not told otherwise.
+const EVENTS: &[&str] = &["SessionStart", "UserPromptSubmit", "Notification", "Stop", "SessionEnd"];
+
+fn hooks(reporter: &Reporter<'_>) -> Injection {
+    let file = reporter.dir.join("claude.json");
+    Injection {
+        argv: vec!["--settings".to_owned(), file.display().to_string()],
+        files: vec![(file, reporter.settings(EVENTS, 5).to_string())],
+        ..Injection::default()
+    }
+}
+
+/// Tools whose call is a question to the operator.
+const ASKING: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
+
+/// A call without a result is a tool that runs or one that waits for permission. What neither operator nor model said is
+/// book-keeping.
+fn tail(end: &[u8]) -> Option<Statement> {
+    let working = |what| Some(Statement::new(Says::Working, what));
+    let idle = |what| Some(Statement::new(Says::Idle, what));
+    let (mut results, mut message) = (Vec::new(), None);
+    for record in backwards(end).filter(|record| record["isSidechain"] != true && record["isMeta"] != true) {
+        let content = &record["message"]["content"];
+        let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+        match record["type"].as_str().unwrap_or_default() {
+            "system" if record["subtype"] == "turn_duration" && results.is_empty() => {
+                return idle("its transcript says that the turn is over");
+            }
+            "user" => {
+                let text = text_of(content);
+                if text.starts_with("[Request interrupted by user") && results.is_empty() {
+                    return idle("its transcript says that it was interrupted");
+                }
+                // Commands that the agent answers itself are in tags.
+                if !text.is_empty() && !text.starts_with('<') && record["isCompactSummary"] != true {
+                    return working("its transcript ends in a prompt");
+                }
+                results.extend(parts.iter().map(|part| part["tool_use_id"].clone()).filter(Value::is_string));
+            }
+            "assistant" => {
+                let mut calls = parts.iter().filter(|part| part["type"] == "tool_use");
+                if let Some(call) = calls.find(|call| !results.contains(&call["id"])) {
+                    return Some(called(call));
+                }
+                let id = record["message"]["id"].clone();
+                match record["message"]["stop_reason"].as_str() {
+                    _ if !results.is_empty() => {
+                        // A message with several calls is several records.
+                        if *message.get_or_insert_with(|| id.clone()) != id {
+                            break;
+                        }
+                    }
+                    Some("end_turn" | "stop_sequence" | "max_tokens" | "refusal") => {
+                        return idle("its transcript ends in an answer");
+                    }
+                    Some(_) => return working("its transcript ends in an answer that goes on"),
+                    // Versions that do not say why the model stopped leave it open whether it has.
+                    None => return None,
+                }
+            }
+            _ => {}
+        }
+    }
+    if results.is_empty() { None } else { working("its transcript ends in what a tool said") }
+}
+
+fn called(call: &Value) -> Statement {
+    let name = call["name"].as_str().unwrap_or_default();
+    if !ASKING.contains(&name) {
+        return Statement::new(Says::Busy, format!("its transcript ends in a call of {name}"));
+    }
+    let question = call["input"]["questions"][0]["question"].as_str().map(str::to_owned);
+    let detail = format!("its transcript ends in a call of {name}, which asks the operator");
+    Statement { question, ..Statement::new(Says::NeedsInput, detail) }
 }

@@ -1,25 +1,33 @@
 //! Codex.
 //!
 //! It takes no id. Its transcripts lie by the day on which they were begun, named by the id; the databases beside them are
-//! made from them and not needed.
+//! made from them and not needed. Hooks for one launch would have to be trusted by the operator in a dialog, or all hooks would
+//! have to be trusted unseen: none are set, as it says through the terminal what they would.
 
 use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
+use abide_model::activity::Says;
 use abide_model::conversation::{Candidate, Located, Typed};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
+use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::files::{About, Look, Root, located, records};
+use crate::title::Said;
 
 /// Days that are looked at, the newest first: some fifty years of daily use.
 const MAX_DAYS: usize = 20_000;
 
 /// Runs the agent in one process. Without it a daemon that all sessions share does the work, and outlives them.
 const ONE_PROCESS: &str = "--no-daemon";
+
+/// Where it locks the conversations that are open.
+const LOCKS: &str = "thread-writer-locks";
 
 /// Codex.
 #[derive(Debug)]
@@ -46,6 +54,8 @@ static PROFILE: Profile = Profile {
             "--search",
             "--strict-config",
             "--yolo",
+            "--approve-for-me",
+            "--worktree",
         ],
         many: &["--image", "-i"],
         words: Words::Prompt,
@@ -73,6 +83,11 @@ static PROFILE: Profile = Profile {
             "sandbox",
             "unarchive",
             "update",
+            "a",
+            "help",
+            "migrate-nfs-db",
+            "migrate-rollouts",
+            "remote-control",
         ],
         ..Grammar::UNKNOWN
     },
@@ -87,6 +102,10 @@ static PROFILE: Profile = Profile {
         ("Not logged in", Fatal::Auth),
         ("error: unexpected argument", Fatal::Arguments),
     ],
+    said: Some(Said { at: "/payload/role", is: "user", text: "/payload/content" }),
+    asked_for_help: true,
+    signs: Signs { rules: include_str!("rules/codex.toml"), tail: Some(tail), ..Signs::NONE },
+    ..Profile::UNKNOWN
 };
 
 impl Agent for Codex {
@@ -98,12 +117,19 @@ impl Agent for Codex {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
         let named = |path: PathBuf| Some((id_of(&path)?.to_owned(), path));
         let days = days(&root).unwrap_or_default();
         let files = days.iter().flat_map(|day| root.files(day).unwrap_or_default());
         root.candidates(files.filter_map(named), cwd, since, about)
+    }
+
+    fn named(&self, path: &Path) -> Option<String> {
+        // It locks the id before there is a transcript.
+        let lock = || path.file_name()?.to_str()?.strip_suffix(".lock").filter(|id| is_uuid(id));
+        let locked = path.parent().is_some_and(|dir| dir.ends_with(LOCKS)).then(lock).flatten();
+        locked.or_else(|| id_of(path)).map(str::to_owned)
     }
 
     fn adjust_for(&self, help: &str, argv: Vec<String>) -> Vec<String> {
@@ -188,4 +214,31 @@ fn about(head: &[u8]) -> About {
             Source::Other(_) => true,
         });
     About { cwd: Some(cwd), sub_agent, id: None }
+}
+
+/// A call without output is a tool that runs or one that waits for approval, of which nothing is written down.
+fn tail(end: &[u8]) -> Option<Statement> {
+    let mut outputs: Vec<Value> = Vec::new();
+    for record in backwards(end) {
+        let payload = &record["payload"];
+        match payload["type"].as_str().unwrap_or_default() {
+            "task_complete" | "turn_complete" => {
+                return Some(Statement::new(Says::Idle, "its transcript says that the turn is over"));
+            }
+            "turn_aborted" => {
+                return Some(Statement::new(Says::Idle, "its transcript says that it was interrupted"));
+            }
+            "task_started" | "turn_started" => {
+                return Some(Statement::new(Says::Working, "its transcript says that a turn has begun"));
+            }
+            "function_call_output" | "custom_tool_call_output" => outputs.push(payload["call_id"].clone()),
+            "function_call" | "custom_tool_call" | "local_shell_call"
+                if !outputs.contains(&payload["call_id"]) =>
+            {
+                return Some(Statement::new(Says::Busy, "its transcript ends in a call of a tool"));
+            }
+            _ => {}
+        }
+    }
+    None
 }

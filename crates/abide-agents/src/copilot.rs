@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
+use abide_model::activity::Says;
 use abide_model::conversation::{Candidate, Located};
 use serde::Deserialize;
 
+use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
 use crate::fatal::Fatal;
 use crate::files::{About, Look, Root, located, records};
+use crate::title::Said;
 
 /// The transcript in the directory of a conversation.
 const EVENTS: &str = "events.jsonl";
@@ -24,7 +27,7 @@ static PROFILE: Profile = Profile {
         program: "copilot",
         is_id: is_uuid,
         preset: &["--session-id"],
-        resume: &["--resume"],
+        resume: &["--resume", "-r"],
         latest: &["--continue"],
         resuming: &["--resume={id}"],
         first_turn: &["--prompt", "-p", "--interactive", "-i"],
@@ -45,8 +48,54 @@ static PROFILE: Profile = Profile {
             "--silent",
             "-s",
             "--yolo",
+            "--acp",
+            "--allow-all-mcp-server-instructions",
+            "--assisted-approval",
+            "--disable-builtin-mcps",
+            "--disable-client-telemetry",
+            "--disallow-temp-dir",
+            "--enable-all-github-mcp-tools",
+            "--enable-memory",
+            "--fleet",
+            "--no-bash-env",
+            "--no-experimental",
+            "--no-mouse",
+            "--no-remote",
+            "--no-remote-export",
+            "--plain-diff",
+            "--remote",
+            "--remote-export",
+            "--share-gist",
+            "--trust-folder",
         ],
-        commands: &["completion", "help", "init", "login", "mcp", "plugin", "update", "version"],
+        many: &[
+            "--allow-tool",
+            "--allow-url",
+            "--available-tools",
+            "--deny-tool",
+            "--deny-url",
+            "--excluded-tools",
+            "--secret-env-vars",
+        ],
+        commands: &[
+            "completion",
+            "help",
+            "init",
+            "login",
+            "mcp",
+            "plugin",
+            "update",
+            "version",
+            "app",
+            "config",
+            "instruction",
+            "lsp",
+            "memories",
+            "sandbox",
+            "sessions",
+            "skill",
+            "workflow",
+        ],
         ..Grammar::UNKNOWN
     },
     moved_by: &[("COPILOT_HOME", "")],
@@ -55,8 +104,11 @@ static PROFILE: Profile = Profile {
         ("No session, task, or name matched", Fatal::NoConversation),
         ("Session in use", Fatal::AlreadyInUse),
         ("No authentication information found", Fatal::Auth),
-        ("error: unknown option", Fatal::Arguments),
+        ("error: unexpected argument", Fatal::Arguments),
     ],
+    said: Some(Said { at: "/type", is: "user.message", text: "/data/content" }),
+    signs: Signs { rules: include_str!("rules/copilot.toml"), tail: Some(tail), ..Signs::NONE },
+    ..Profile::UNKNOWN
 };
 
 impl Agent for Copilot {
@@ -68,15 +120,24 @@ impl Agent for Copilot {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
-        let named = |dir: PathBuf| {
-            let id = dir.file_name()?.to_str().filter(|name| is_uuid(name))?.to_owned();
-            Some((id, dir.join(EVENTS)))
-        };
+        let named = |dir: PathBuf| Some((id_of(&dir)?, dir.join(EVENTS)));
         let sessions = root.dirs(&root.path().join("session-state")).unwrap_or_default();
         root.candidates(sessions.into_iter().filter_map(named), cwd, since, about)
     }
+
+    fn named(&self, path: &Path) -> Option<String> {
+        path.ends_with(EVENTS).then(|| id_of(path.parent()?)).flatten()
+    }
+
+    fn belongings(&self, transcript: &Path) -> PathBuf {
+        transcript.parent().unwrap_or(transcript).to_owned()
+    }
+}
+
+fn id_of(dir: &Path) -> Option<String> {
+    dir.file_name()?.to_str().filter(|name| is_uuid(name)).map(str::to_owned)
 }
 
 fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
@@ -105,4 +166,33 @@ struct Context {
 fn about(head: &[u8]) -> About {
     let cwd = records::<Event>(head).next().map(|event| event.data.context.cwd);
     About { cwd, ..About::default() }
+}
+
+/// What it calls a turn ends with each call of a tool; the next one begins with the tool's answer.
+fn tail(end: &[u8]) -> Option<Statement> {
+    let (mut ended, mut completed) = (false, Vec::new());
+    for record in backwards(end) {
+        let data = &record["data"];
+        match record["type"].as_str().unwrap_or_default() {
+            "permission.completed" => completed.push(data["requestId"].clone()),
+            "permission.requested" if !completed.contains(&data["requestId"]) => {
+                let question = data["permissionRequest"]["fullCommandText"].as_str().map(str::to_owned);
+                let asks =
+                    Statement::new(Says::NeedsInput, "its transcript ends in a request for permission");
+                return Some(Statement { question, ..asks });
+            }
+            "assistant.turn_end" => ended = true,
+            "assistant.message" if ended => {
+                return Some(Statement::new(Says::Idle, "its transcript says that the turn is over"));
+            }
+            "tool.execution_complete" | "assistant.turn_start" | "user.message" => {
+                return Some(Statement::new(Says::Working, "its transcript says that a turn has begun"));
+            }
+            "session.resume" | "session.start" | "session.shutdown" | "abort" => {
+                return Some(Statement::new(Says::Idle, "its transcript says that nothing was begun"));
+            }
+            _ => {}
+        }
+    }
+    None
 }

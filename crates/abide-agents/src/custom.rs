@@ -6,7 +6,7 @@ use abide_model::Timestamp;
 use abide_model::conversation::{Candidate, Located};
 
 use crate::agent::{Agent, Profile};
-use crate::argv::{Grammar, is_plain_id};
+use crate::argv::is_plain_id;
 
 /// An agent of which abide knows what the configuration says.
 #[derive(Debug)]
@@ -15,8 +15,7 @@ pub struct Custom {
     resume: Option<Vec<String>>,
 }
 
-static PROFILE: Profile =
-    Profile { name: "custom", grammar: Grammar::UNKNOWN, moved_by: &[], dir: "", fatal: &[] };
+static PROFILE: Profile = Profile { name: "custom", ..Profile::UNKNOWN };
 
 impl Custom {
     /// The agent that the configuration calls `name`; `resume` is the command that resumes `{id}`.
@@ -53,7 +52,7 @@ impl Agent for Custom {
         Located::Unknown(format!("where {} keeps its conversations is not known", self.name))
     }
 
-    fn discover(&self, _config_dir: &Path, _cwd: &Path, _since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, _config_dir: &Path, _cwd: Option<&Path>, _since: Timestamp) -> Vec<Candidate> {
         Vec::new()
     }
 }

@@ -1,7 +1,7 @@
 //! Looking at what agents keep on disk: bounded, within the agent's own directory, and never trusting what is there.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -10,6 +10,7 @@ use abide_model::Timestamp;
 use abide_model::conversation::{Candidate, Located};
 use rustix::fs::OFlags;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// Entries of one directory that are looked at.
 const MAX_ENTRIES: usize = 20_000;
@@ -132,12 +133,12 @@ impl Root {
         }
     }
 
-    /// Which of the transcripts `named` by id were written since `since` in `cwd`, the newest first. What can not be
-    /// read is passed over.
+    /// Which of the transcripts `named` by id were written since `since` in `cwd`, or anywhere, the newest first. What can
+    /// not be read is passed over.
     pub(crate) fn candidates(
         &self,
         named: impl IntoIterator<Item = (String, PathBuf)>,
-        cwd: &Path,
+        cwd: Option<&Path>,
         since: Timestamp,
         about: impl Fn(&[u8]) -> About,
     ) -> Vec<Candidate> {
@@ -151,23 +152,45 @@ impl Root {
         recent.truncate(MAX_OPENED);
         let matching = recent.into_iter().filter_map(|(named, Seen { path, size, modified })| {
             let About { id, cwd: recorded, sub_agent } = about(&head(&path).ok()?);
-            let own = !sub_agent && same_dir(&recorded?, cwd);
-            own.then(|| Candidate { id: id.unwrap_or(named), path, cwd: real(cwd), modified, size })
+            let recorded = recorded?;
+            let own = !sub_agent && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
+            let cwd = || real(cwd.unwrap_or(Path::new(&recorded)));
+            own.then(|| Candidate { id: id.unwrap_or(named), path, cwd: cwd(), modified, size })
         });
         matching.collect()
     }
 }
 
+/// Opens the file at `path`. What was a file a moment ago may be a link or a pipe by now; neither is followed or waited
+/// for.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
+    fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)
+}
+
 /// The first bytes of the plain file at `path`.
 pub(crate) fn head(path: &Path) -> Look<Vec<u8>> {
-    // What was a file a moment ago may be a link or a pipe by now; neither is followed or waited for.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
-    let open = || fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path);
     let read = |file: File| {
         let mut bytes = Vec::new();
         file.take(HEAD).read_to_end(&mut bytes).map(|_| bytes)
     };
-    open().and_then(read).map_err(|error| said(path, &error))
+    open(path).and_then(read).map_err(|error| said(path, &error))
+}
+
+/// Whether the last record of the transcript at `path` was cut short, as by a kill or a full disk.
+pub(crate) fn is_torn(path: &Path) -> bool {
+    const TAIL: u64 = 1024 * 1024;
+    let tail = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let from = file.metadata()?.len().saturating_sub(TAIL);
+        file.seek(io::SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let Ok(bytes) = tail() else { return false };
+    let last = bytes.rsplit(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    last.is_some_and(|line| serde_json::from_slice::<IgnoredAny>(line).is_err())
 }
 
 /// The records of a head that are a `T`. A line that is cut, torn or of another kind is passed over, as agents do.

@@ -1,5 +1,7 @@
 //! Gemini CLI.
 //!
+//! Settings for one launch are accepted from root only, so that its hooks are not set. Its titles say all that they would.
+//!
 //! It keeps a directory per project, found through a register of projects, and names a transcript by the minute and the
 //! first part of the id. Resuming writes a second, short file under the same id, so the longest is the conversation.
 
@@ -7,13 +9,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
+use abide_model::activity::Says;
 use abide_model::conversation::{Candidate, Located};
 use serde::Deserialize;
+use serde_json::Value;
 
+use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::files::{About, Look, Root, head, located, records, same_dir};
+use crate::title::Said;
 
 /// Gemini CLI.
 #[derive(Debug)]
@@ -28,8 +34,32 @@ static PROFILE: Profile = Profile {
         resume: &["--resume", "-r", "--session-file"],
         resuming: &["--resume", "{id}"],
         first_turn: &["--prompt", "-p", "--prompt-interactive", "-i"],
-        switches: &["--debug", "-d", "--sandbox", "-s", "--yolo", "-y", "--screen-reader", "--skip-trust"],
-        many: &["--allowed-tools", "--extensions", "-e", "--include-directories"],
+        switches: &[
+            "--debug",
+            "-d",
+            "--sandbox",
+            "-s",
+            "--yolo",
+            "-y",
+            "--screen-reader",
+            "--skip-trust",
+            "--accept-raw-output-risk",
+            "--acp",
+            "--experimental-acp",
+            "--list-extensions",
+            "-l",
+            "--list-sessions",
+            "--raw-output",
+        ],
+        many: &[
+            "--allowed-tools",
+            "--extensions",
+            "-e",
+            "--include-directories",
+            "--admin-policy",
+            "--allowed-mcp-server-names",
+            "--policy",
+        ],
         words: Words::Prompt,
         commands: &["extension", "extensions", "gemma", "hook", "hooks", "mcp", "skill", "skills"],
         ..Grammar::UNKNOWN
@@ -38,10 +68,14 @@ static PROFILE: Profile = Profile {
     dir: ".gemini",
     fatal: &[
         ("Invalid session identifier", Fatal::NoConversation),
+        ("No previous sessions found", Fatal::NoConversation),
         ("already exists", Fatal::AlreadyInUse),
         ("Please set an Auth method", Fatal::Auth),
         ("Unknown argument", Fatal::Arguments),
     ],
+    said: Some(Said { at: "/type", is: "user", text: "/content" }),
+    signs: Signs { rules: include_str!("rules/gemini.toml"), tail: Some(tail), ..Signs::NONE },
+    ..Profile::UNKNOWN
 };
 
 impl Agent for Gemini {
@@ -53,22 +87,31 @@ impl Agent for Gemini {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
-        let chats = chats(&root, cwd).ok().flatten();
-        let files = chats.and_then(|dir| root.files(&dir).ok()).unwrap_or_default();
-        let named = files.into_iter().filter_map(|path| Some((short_id(&path)?.to_owned(), path)));
-        let about = |head: &[u8]| {
-            let main = start(head).filter(|start| start.kind == "main");
-            // The transcript does not spell its directory; the register that led to it does.
-            let cwd = cwd.to_str().map(str::to_owned);
-            About { sub_agent: main.is_none(), cwd, id: main.map(|start| start.session_id) }
-        };
-        let mut candidates = root.candidates(named, cwd, since, about);
+        let mut candidates = Vec::new();
+        for (dir, chats) in projects(&root, cwd).unwrap_or_default() {
+            let files = root.files(&chats).unwrap_or_default();
+            let named = files.into_iter().filter_map(|path| Some((short_id(&path)?.to_owned(), path)));
+            let about = |head: &[u8]| {
+                let main = start(head).filter(|start| start.kind == "main");
+                // The transcript does not spell its directory; the register that led to it does.
+                About {
+                    sub_agent: main.is_none(),
+                    cwd: Some(dir.clone()),
+                    id: main.map(|start| start.session_id),
+                }
+            };
+            candidates.extend(root.candidates(named, cwd, since, about));
+        }
         candidates.sort_by(|a, b| a.id.cmp(&b.id).then(b.size.cmp(&a.size)));
         candidates.dedup_by(|later, longest| later.id == longest.id);
         candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.modified));
         candidates
+    }
+
+    fn named(&self, path: &Path) -> Option<String> {
+        short_id(path).and_then(|_| start(&head(path).ok()?)).map(|start| start.session_id)
     }
 }
 
@@ -86,8 +129,11 @@ struct Start {
     kind: String,
 }
 
+/// How a transcript begins in which something was said. One without is removed when gemini ends, and can not be resumed.
 fn start(head: &[u8]) -> Option<Start> {
-    records::<Start>(head).next().filter(|start| is_uuid(&start.session_id))
+    let said = |record: Value| record["type"] == "user";
+    let start = records::<Start>(head).next().filter(|start| is_uuid(&start.session_id));
+    start.filter(|_| records(head).any(said))
 }
 
 /// The first part of the id, which is all that `session-<minute>-<part>.jsonl` holds of it.
@@ -96,17 +142,18 @@ fn short_id(path: &Path) -> Option<&str> {
     stem.rsplit('-').next()
 }
 
-/// The directory of the transcripts of `cwd`, if the register has one.
-fn chats(root: &Root, cwd: &Path) -> Look<Option<PathBuf>> {
+/// The projects in the register, each with the directory of its transcripts: that of `cwd`, or all.
+fn projects(root: &Root, cwd: Option<&Path>) -> Look<Vec<(String, PathBuf)>> {
     let register = root.path().join("projects.json");
     if root.file(&register)?.is_none() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let unreadable = |error| format!("{}: {error}", register.display());
     let Register { projects } = serde_json::from_slice(&head(&register)?).map_err(unreadable)?;
-    let slug = projects.into_iter().find(|(dir, _)| same_dir(dir, cwd)).map(|(_, slug)| slug);
-    let inside = |slug: &String| !slug.is_empty() && !slug.contains('/') && slug != "." && slug != "..";
-    Ok(slug.filter(inside).map(|slug| root.path().join("tmp").join(slug).join("chats")))
+    let inside = |slug: &str| !slug.is_empty() && !slug.contains('/') && slug != "." && slug != "..";
+    let wanted = |(dir, slug): &(String, String)| inside(slug) && cwd.is_none_or(|cwd| same_dir(dir, cwd));
+    let chats = |(dir, slug): (String, String)| (dir, root.path().join("tmp").join(slug).join("chats"));
+    Ok(projects.into_iter().filter(wanted).map(chats).collect())
 }
 
 fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
@@ -114,7 +161,7 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
         return Err(format!("`{id}` is not an id of this agent"));
     }
     let root = Root::open(config_dir)?;
-    let Some(chats) = chats(&root, cwd)? else { return Ok(Located::Missing) };
+    let Some((_, chats)) = projects(&root, Some(cwd))?.pop() else { return Ok(Located::Missing) };
     let mut longest = None;
     for path in root.files(&chats)? {
         if short_id(&path) == id.get(..8) && start(&head(&path)?).is_some_and(|start| start.session_id == id)
@@ -123,4 +170,11 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
         }
     }
     Ok(longest.map_or(Located::Missing, |(_, path)| Located::Found(path)))
+}
+
+/// An answer may be followed by a call that is not written down before it is over: it says nothing.
+fn tail(end: &[u8]) -> Option<Statement> {
+    let last = backwards(end).find(|record| record["type"].is_string())?;
+    let prompted = last["type"] == "user";
+    prompted.then(|| Statement::new(Says::Working, "its transcript ends in a prompt"))
 }

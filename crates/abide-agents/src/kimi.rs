@@ -5,13 +5,17 @@
 use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
+use abide_model::activity::Says;
 use abide_model::conversation::{Candidate, Located};
 use serde::Deserialize;
+use serde_json::Value;
 
+use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
 use crate::fatal::Fatal;
 use crate::files::{About, Look, Root, located, records};
+use crate::title::Said;
 
 /// The main agent's transcript in the directory of a conversation. Its sub-agents have others.
 const MAIN: &str = "agents/main/wire.jsonl";
@@ -27,13 +31,29 @@ static PROFILE: Profile = Profile {
         is_id,
         resume: &["--session", "-S", "--resume", "-r"],
         latest: &["--continue", "-c", "-C"],
-        fork_verb: &["fork"],
         resuming: &["-S", "{id}"],
-        forking: &["fork", "{id}", "-y"],
-        first_turn: &["--prompt", "-p"],
+        // It refuses a profile for a conversation that has one.
+        first_turn: &["--prompt", "-p", "--agent", "--agent-file"],
         switches: &["--auto", "--plan", "--yolo", "-y"],
         commands: &[
-            "acp", "doctor", "export", "login", "logout", "mcp", "migrate", "provider", "upgrade", "web",
+            "acp",
+            "doctor",
+            "export",
+            "fork",
+            "login",
+            "logout",
+            "mcp",
+            "migrate",
+            "provider",
+            "upgrade",
+            "web",
+            "install-desktop",
+            "rc",
+            "remote",
+            "server",
+            "session",
+            "update",
+            "vis",
         ],
         ..Grammar::UNKNOWN
     },
@@ -43,9 +63,17 @@ static PROFILE: Profile = Profile {
         ("Session … not found", Fatal::NoConversation),
         // It offers the command for the directory in which the conversation was held.
         ("cd … && kimi -r", Fatal::NoConversation),
+        ("No model configured", Fatal::Auth),
         ("error: unknown option", Fatal::Arguments),
     ],
+    said: Some(Said { at: "/type", is: "turn.prompt", text: "/input" }),
+    signs: Signs { rules: include_str!("rules/kimi.toml"), tail: Some(tail), ..Signs::NONE },
+    ..Profile::UNKNOWN
 };
+
+fn id_of(dir: &Path) -> Option<String> {
+    dir.file_name()?.to_str().filter(|name| is_id(name)).map(str::to_owned)
+}
 
 fn is_id(word: &str) -> bool {
     word.strip_prefix("session_").is_some_and(is_uuid)
@@ -60,15 +88,20 @@ impl Agent for Kimi {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
-        let named = |dir: PathBuf| {
-            let id = dir.file_name()?.to_str().filter(|name| is_id(name))?.to_owned();
-            Some((id, dir.join(MAIN)))
-        };
+        let named = |dir: PathBuf| Some((id_of(&dir)?, dir.join(MAIN)));
         let projects = root.dirs(&root.path().join("sessions")).unwrap_or_default();
         let sessions = projects.iter().flat_map(|project| root.dirs(project).unwrap_or_default());
         root.candidates(sessions.filter_map(named), cwd, since, about)
+    }
+
+    fn named(&self, path: &Path) -> Option<String> {
+        path.ends_with(MAIN).then(|| id_of(&self.belongings(path))).flatten()
+    }
+
+    fn belongings(&self, transcript: &Path) -> PathBuf {
+        transcript.ancestors().nth(3).unwrap_or(transcript).to_owned()
     }
 }
 
@@ -100,4 +133,27 @@ struct Environment {
 fn about(head: &[u8]) -> About {
     let cwd = records::<Bound>(head).next().map(|bound| bound.environment.cwd);
     About { cwd, ..About::default() }
+}
+
+/// It writes everything down, questions included.
+fn tail(end: &[u8]) -> Option<Statement> {
+    let mut resolved: Vec<Value> = Vec::new();
+    for record in backwards(end) {
+        match record["type"].as_str().unwrap_or_default() {
+            "turn.ended" | "agent.turn.ended" | "prompt.completed" | "prompt.aborted" => {
+                return Some(Statement::new(Says::Idle, "its transcript says that the turn is over"));
+            }
+            "turn.prompt" | "agent.turn.started" => {
+                return Some(Statement::new(Says::Working, "its transcript says that a turn has begun"));
+            }
+            "interaction.resolved" => resolved.push(record["id"].clone()),
+            "interaction.request" if !resolved.contains(&record["id"]) => {
+                let question = record["request"]["action"].as_str().map(str::to_owned);
+                let asks = Statement::new(Says::NeedsInput, "its transcript ends in a question");
+                return Some(Statement { question, ..asks });
+            }
+            _ => {}
+        }
+    }
+    None
 }

@@ -4,6 +4,7 @@
 //! started in is decided in `abide_model::conversation`; this crate gathers the facts for it and spells the command line
 //! that carries it out. It starts no process and writes no file.
 
+pub mod activity;
 mod agent;
 mod amp;
 pub mod argv;
@@ -14,12 +15,17 @@ mod custom;
 mod fatal;
 mod files;
 mod gemini;
+pub mod hooks;
 mod kimi;
 mod mint;
+mod open;
 mod opencode;
 mod prepare;
 mod projects;
 mod qwen;
+mod registry;
+pub mod rules;
+mod title;
 
 use std::ops::Deref;
 
@@ -29,6 +35,7 @@ pub use custom::Custom;
 pub use fatal::Fatal;
 pub use mint::mint_uuid;
 pub use prepare::{Prepared, Situation, prepare};
+pub use title::Said;
 
 /// The agents that abide knows, in the order in which one is looked for.
 pub static KNOWN: &[&dyn Agent] = &[

@@ -8,7 +8,7 @@ use abide_model::conversation::{self, Begin, Beginning, Bound, Candidate, Locate
 use abide_model::{Conversation, Decided, Timestamp};
 
 use crate::agent::Agent;
-use crate::files::real;
+use crate::files::{is_torn, real};
 use crate::mint::mint_uuid;
 
 /// What is remembered of a session that is about to be started.
@@ -18,7 +18,7 @@ pub struct Situation<'a> {
     pub argv: &'a [String],
     /// Where.
     pub cwd: &'a Path,
-    /// The agent's directory, as [`Agent::config_dir`] says.
+    /// The agent's directory, where it keeps its conversations.
     pub config_dir: &'a Path,
     /// When the session was first started.
     pub created: Timestamp,
@@ -26,8 +26,12 @@ pub struct Situation<'a> {
     pub started_before: bool,
     /// The conversation it is in.
     pub conversation: Option<&'a Conversation>,
+    /// Whether another session is in that conversation now.
+    pub held: bool,
     /// Every id that any other session was ever in.
     pub claimed: &'a [&'a str],
+    /// Whether another session whose conversation is not known runs the same agent in the same directory.
+    pub rivals: bool,
 }
 
 /// How a session is started.
@@ -39,6 +43,8 @@ pub struct Prepared {
     pub argv: Vec<String>,
     /// The transcript that the agent will go on with, if it was seen.
     pub transcript: Option<PathBuf>,
+    /// Whether the end of that transcript is cut off.
+    pub torn: bool,
     /// Why the transcript of the bound conversation could not be examined.
     pub unverified: Option<String>,
 }
@@ -47,9 +53,13 @@ pub struct Prepared {
 pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepared> {
     let Situation { argv, cwd, config_dir, created, .. } = *situation;
     let bound = situation.conversation.map(|bound| (bound, agent.transcript(config_dir, cwd, &bound.id)));
-    let candidates = match bound {
-        None if situation.started_before => agent.discover(config_dir, cwd, created),
-        _ => Vec::new(),
+    // What is bound may not be what it wrote, if nobody has seen that yet.
+    let unseen = |(bound, located): &(&Conversation, Located)| {
+        bound.transcript.is_none() && *located == Located::Missing
+    };
+    let candidates = match situation.started_before && bound.as_ref().is_none_or(unseen) {
+        true => agent.discover(config_dir, Some(cwd), created),
+        false => Vec::new(),
     };
     let minted = if agent.mints() { Some(mint_uuid()?) } else { None };
     let begin = conversation::begin(&Beginning {
@@ -61,22 +71,24 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
             id: &bound.id,
             located,
             seen: bound.transcript.is_some(),
+            held: situation.held,
         }),
         minted: minted.as_deref(),
         can_resume: bound.as_ref().map_or(agent.resumes(), |(b, _)| agent.resume(argv, &b.id).is_some()),
         wrapped: is_wrapped(agent, argv),
         candidates: &candidates,
         claimed: situation.claimed,
+        rivals: situation.rivals,
     });
     // Nothing is decided that the agent can not do, so that this never falls back.
     let argv = agent.command(argv, &begin.decision).unwrap_or_else(|| argv.to_vec());
     let (transcript, unverified) = match bound {
         Some((_, Located::Found(path))) => (Some(path), None),
         Some((_, Located::Unknown(why))) => (None, Some(why)),
-        Some((_, Located::Missing)) => (None, None),
-        None => (taken(&begin.decision, candidates), None),
+        Some((_, Located::Missing)) | None => (taken(&begin.decision, candidates), None),
     };
-    Ok(Prepared { begin, argv, transcript, unverified })
+    let torn = transcript.as_deref().is_some_and(is_torn);
+    Ok(Prepared { begin, argv, transcript, torn, unverified })
 }
 
 fn is_wrapped(agent: &dyn Agent, argv: &[String]) -> bool {

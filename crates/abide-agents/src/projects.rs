@@ -87,17 +87,26 @@ fn look(config_dir: &Path, inside: &str, cwd: &Path, id: &str) -> Look<Located> 
     Ok(Located::Missing)
 }
 
-/// The transcripts that could be those of a session in `cwd`.
-pub(crate) fn discover(config_dir: &Path, inside: &str, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+/// The conversation of a transcript. Sub-agents write `agent-….jsonl` beside the conversation that started them.
+pub(crate) fn named(path: &Path) -> Option<String> {
+    path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_uuid(id)).map(str::to_owned)
+}
+
+/// The transcripts that could be those of a session in `cwd`, or in any directory.
+pub(crate) fn discover(
+    config_dir: &Path,
+    inside: &str,
+    cwd: Option<&Path>,
+    since: Timestamp,
+) -> Vec<Candidate> {
     let Ok(root) = Root::open(config_dir) else { return Vec::new() };
-    let dir = transcripts(&root.path().join("projects").join(name(&real(cwd))), inside);
-    // Sub-agents write `agent-….jsonl` beside the conversation that started them.
-    let named = |path: PathBuf| {
-        let id = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_uuid(id))?.to_owned();
-        Some((id, path))
+    let projects = root.path().join("projects");
+    let dirs = match cwd {
+        Some(cwd) => vec![projects.join(name(&real(cwd)))],
+        None => root.dirs(&projects).unwrap_or_default(),
     };
-    let named = root.files(&dir).unwrap_or_default().into_iter().filter_map(named);
-    root.candidates(named, cwd, since, about)
+    let files = dirs.iter().flat_map(|dir| root.files(&transcripts(dir, inside)).unwrap_or_default());
+    root.candidates(files.filter_map(|path| Some((named(&path)?, path))), cwd, since, about)
 }
 
 #[cfg(test)]

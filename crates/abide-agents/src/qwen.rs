@@ -3,12 +3,17 @@
 use std::path::Path;
 
 use abide_model::Timestamp;
+use abide_model::activity::Says;
 use abide_model::conversation::{Candidate, Located};
+use serde_json::Value;
 
+use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
+use crate::hooks::{Injection, Reporter};
 use crate::projects;
+use crate::title::Said;
 
 /// The directory of a project that holds its transcripts.
 const CHATS: &str = "chats";
@@ -29,10 +34,55 @@ static PROFILE: Profile = Profile {
         resuming: &["--resume", "{id}"],
         forking: &["--resume", "{id}", "--fork-session"],
         first_turn: &["--prompt", "-p", "--prompt-interactive", "-i"],
-        switches: &["--debug", "-d", "--sandbox", "-s", "--yolo", "-y", "--checkpointing", "--screen-reader"],
-        many: &["--allowed-tools", "--extensions", "-e", "--include-directories"],
+        switches: &[
+            "--debug",
+            "-d",
+            "--sandbox",
+            "-s",
+            "--yolo",
+            "-y",
+            "--checkpointing",
+            "--screen-reader",
+            "--acp",
+            "--bare",
+            "--chat-recording",
+            "--experimental-lsp",
+            "--include-partial-messages",
+            "--insecure",
+            "--list-extensions",
+            "-l",
+            "--openai-logging",
+            "--restore-ask-user-question",
+            "--safe-mode",
+            "--telemetry",
+            "--telemetry-log-prompts",
+        ],
+        many: &[
+            "--allowed-tools",
+            "--extensions",
+            "-e",
+            "--include-directories",
+            "--add-dir",
+            "--allowed-mcp-server-names",
+            "--core-tools",
+            "--disabled-slash-commands",
+            "--exclude-tools",
+            "--fallback-model",
+        ],
         words: Words::Prompt,
-        commands: &["auth", "channel", "extensions", "hooks", "mcp", "sessions"],
+        commands: &[
+            "auth",
+            "channel",
+            "extensions",
+            "hooks",
+            "mcp",
+            "sessions",
+            "board",
+            "review",
+            "sandbox",
+            "serve",
+            "update",
+        ],
         ..Grammar::UNKNOWN
     },
     moved_by: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")],
@@ -40,9 +90,17 @@ static PROFILE: Profile = Profile {
     fatal: &[
         ("No saved session found with ID", Fatal::NoConversation),
         ("already exists", Fatal::AlreadyInUse),
-        ("Please set an Auth method", Fatal::Auth),
+        ("No auth type is selected", Fatal::Auth),
         ("Unknown argument", Fatal::Arguments),
     ],
+    said: Some(Said { at: "/type", is: "user", text: "/message/parts" }),
+    signs: Signs {
+        rules: include_str!("rules/qwen.toml"),
+        tail: Some(tail),
+        hooks: Some(hooks),
+        ..Signs::NONE
+    },
+    ..Profile::UNKNOWN
 };
 
 impl Agent for Qwen {
@@ -54,7 +112,42 @@ impl Agent for Qwen {
         projects::transcript(config_dir, CHATS, cwd, id)
     }
 
-    fn discover(&self, config_dir: &Path, cwd: &Path, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
         projects::discover(config_dir, CHATS, cwd, since)
+    }
+
+    fn named(&self, path: &Path) -> Option<String> {
+        projects::named(path)
+    }
+}
+
+const EVENTS: &[&str] = &["SessionStart", "UserPromptSubmit", "Notification", "Stop", "SessionEnd"];
+
+/// What an administrator has set for everybody.
+const DEFAULTS: &str = "/etc/qwen-code/system-defaults.json";
+
+/// Settings for one launch can only take the place of the administrator's defaults; where there are any, they stay.
+fn hooks(reporter: &Reporter<'_>) -> Injection {
+    if Path::new(DEFAULTS).exists() {
+        return Injection::default();
+    }
+    let file = reporter.dir.join("qwen.json");
+    Injection {
+        env: vec![("QWEN_CODE_SYSTEM_DEFAULTS_PATH", file.clone().into())],
+        files: vec![(file, reporter.settings(EVENTS, 5000).to_string())],
+        ..Injection::default()
+    }
+}
+
+fn tail(end: &[u8]) -> Option<Statement> {
+    let last = backwards(end).find(|record| record["type"] != "system")?;
+    let calls = |part: &Value| part["functionCall"].is_object();
+    let called = last["message"]["parts"].as_array().is_some_and(|parts| parts.iter().any(calls));
+    match last["type"].as_str()? {
+        "user" => Some(Statement::new(Says::Working, "its transcript ends in a prompt")),
+        "tool_result" => Some(Statement::new(Says::Working, "its transcript ends in what a tool said")),
+        "assistant" if called => Some(Statement::new(Says::Busy, "its transcript ends in a call of a tool")),
+        "assistant" => Some(Statement::new(Says::Idle, "its transcript ends in an answer")),
+        _ => None,
     }
 }

@@ -67,8 +67,8 @@ fn each_agent_is_resumed_and_forked_by_exact_id_with_its_other_arguments() {
         ("codex", "resume ID", Some("fork ID")),
         ("gemini", "--resume ID", None),
         ("opencode", "-s ID", Some("-s ID --fork")),
-        ("kimi", "-S ID", Some("fork ID -y")),
-        ("qwen", "--resume ID", Some("--resume ID --fork-session --session-id NEW")),
+        ("kimi", "-S ID", None),
+        ("qwen", "--resume ID", Some("--resume ID --fork-session")),
         ("copilot", "--resume=ID", None),
         ("amp", "threads continue ID", None),
     ] {
@@ -117,6 +117,8 @@ fn a_resume_replaces_whatever_chose_a_conversation_and_does_not_say_the_first_me
         ("gemini", "gemini --resume 5 --yolo query", "gemini --yolo --resume B"),
         ("opencode", "opencode /proj --session ses_1 --fork --prompt hi", "opencode /proj -s B"),
         ("kimi", "kimi -c --yolo", "kimi --yolo -S B"),
+        ("kimi", "kimi --agent coder -m x", "kimi -m x -S B"),
+        ("copilot", "copilot --allow-tool a b --fleet -r A", "copilot --allow-tool a b --fleet --resume=B"),
         ("qwen", "qwen --session-id A --continue -i hi", "qwen --resume B"),
         ("copilot", "copilot --resume=A --allow-all-tools -p hi", "copilot --allow-all-tools --resume=B"),
         ("amp", "amp threads continue A --mode rush", "amp --mode rush threads continue B"),
@@ -229,7 +231,7 @@ fn codex_is_kept_in_one_process_where_it_knows_how() {
 }
 
 #[test]
-fn the_directory_is_the_configured_one_else_the_environments_else_the_default() {
+fn the_directory_is_the_environments_else_the_default() {
     let home = Path::new("/home/dev");
     for (name, var, moved, default) in [
         ("claude", "CLAUDE_CONFIG_DIR", "/x", ".claude"),
@@ -243,9 +245,9 @@ fn the_directory_is_the_configured_one_else_the_environments_else_the_default() 
         let agent = known(name);
         let set = |asked: &str| (asked == var).then(|| OsString::from("/x"));
         let empty = |_: &str| Some(OsString::new());
-        assert_eq!(agent.config_dir(&set, home, None), Path::new(moved), "{name}");
-        assert_eq!(agent.config_dir(&empty, home, None), home.join(default), "{name}");
-        assert_eq!(agent.config_dir(&set, home, Some(Path::new("/set"))), Path::new("/set"), "{name}");
+        assert_eq!(agent.moved_to(&set), Some(moved.into()), "{name}");
+        assert_eq!(agent.moved_to(&empty), None, "{name}");
+        assert_eq!(agent.default_dir(home), home.join(default), "{name}");
         if name != "qwen" {
             assert_eq!(agent.config_env(Path::new(moved)), Some((var, "/x".into())), "{name}");
         }
@@ -267,6 +269,11 @@ fn fatal_messages_are_told_apart() {
         ("qwen", format!("No saved session found with ID {A}"), Some(Fatal::NoConversation)),
         ("copilot", "No session, task, or name matched 'x'".into(), Some(Fatal::NoConversation)),
         ("amp", "getUserInfo failed: 404".into(), Some(Fatal::Auth)),
+        ("claude", "Not logged in \u{b7} Please run /login".into(), Some(Fatal::Auth)),
+        ("gemini", "Error resuming session: No previous sessions found".into(), Some(Fatal::NoConversation)),
+        ("kimi", "error: failed to run prompt: No model configured. Run".into(), Some(Fatal::Auth)),
+        ("qwen", "No auth type is selected. Please configure".into(), Some(Fatal::Auth)),
+        ("copilot", "error: unexpected argument '--bogus' found".into(), Some(Fatal::Arguments)),
         ("claude", "> hello\n\u{25cf} Hi! What shall we build?".into(), None),
     ] {
         assert_eq!(known(name).fatal(&screen), expected, "{screen}");

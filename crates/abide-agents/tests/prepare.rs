@@ -41,7 +41,9 @@ impl<'a> Remembered<'a> {
             created: Timestamp(1_000_000),
             started_before: self.started_before,
             conversation: self.conversation.as_ref(),
+            held: false,
             claimed,
+            rivals: false,
         };
         let prepared = prepare(agent(self.agent).unwrap(), &situation).unwrap();
         if let Some((id, origin)) = prepared.begin.decision.binding() {
@@ -153,6 +155,22 @@ fn of_two_transcripts_of_a_wrapped_agent_the_newer_wins_and_a_foreign_one_never(
     assert_eq!(begin.reason, "ambiguous");
     let (begin, _) = restarted(&["claude"], &[A, B]);
     assert_eq!(begin.reason, "no_transcript_yet");
+}
+
+#[test]
+fn a_transcript_whose_last_record_is_cut_is_told_from_a_whole_one() {
+    let fixture = Fixture::new("claude");
+    let transcript = fixture.write("proj", A);
+    let mut session = Remembered::new(&fixture, "claude", &["claude", "--resume", A]);
+    session.start(&[]);
+    let mut torn = |tail: &[u8]| {
+        let whole = fs::read(fixture.write("proj", A)).unwrap();
+        fs::write(&transcript, [&whole, tail].concat()).unwrap();
+        session.start(&[]).torn
+    };
+    for (tail, expected) in [(&b""[..], false), (b"\n\n", false), (b"{\"type\":", true), (&[0; 512], true)] {
+        assert_eq!(torn(tail), expected, "{tail:?}");
+    }
 }
 
 #[test]

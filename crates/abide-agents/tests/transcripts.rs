@@ -75,7 +75,64 @@ fn a_directory_that_is_not_there_is_not_an_answer() {
         let gone = fixture.config().join("not-mounted");
         let located = agent(name).unwrap().transcript(&gone, &fixture.dir("proj"), &fixture.id(A));
         assert!(matches!(located, Located::Unknown(_)), "{name}: {located:?}");
-        assert_eq!(agent(name).unwrap().discover(&gone, &fixture.dir("proj"), EVER), []);
+        assert_eq!(agent(name).unwrap().discover(&gone, Some(&fixture.dir("proj")), EVER), []);
+    }
+}
+
+#[test]
+fn a_conversation_is_about_what_was_said_first() {
+    for name in SEEN {
+        let fixture = Fixture::new(name);
+        let path = fixture.write("proj", A);
+        assert_eq!(agent(name).unwrap().title(&path).as_deref(), Some("fix the tests"), "{name}");
+        fs::write(&path, "{}\n").unwrap();
+        assert_eq!(agent(name).unwrap().title(&path), None, "{name}");
+    }
+}
+
+#[test]
+fn those_of_every_directory_are_found_with_where_each_was_held() {
+    for name in SEEN {
+        let fixture = Fixture::new(name);
+        fixture.write("proj", A);
+        fixture.write("another", B);
+        let mut found = agent(name).unwrap().discover(fixture.config(), None, EVER);
+        found.sort_by(|a, b| a.id.cmp(&b.id));
+        let found: Vec<_> = found.into_iter().map(|candidate| (candidate.id, candidate.cwd)).collect();
+        let expected = [(fixture.id(A), fixture.dir("proj")), (fixture.id(B), fixture.dir("another"))];
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+#[test]
+fn what_a_process_has_open_tells_its_conversation() {
+    let pid = std::process::id().cast_signed();
+    for name in SEEN {
+        let fixture = Fixture::new(name);
+        let path = fixture.write("proj", A);
+        let open = || agent(name).unwrap().open_in(fixture.config(), pid);
+        assert_eq!(open(), [""; 0], "{name}");
+        let held = fs::File::open(&path).unwrap();
+        let expected = if name == "claude" { vec![] } else { vec![fixture.id(A)] };
+        assert_eq!(open(), expected, "{name}");
+        drop(held);
+        let other = path.with_file_name("notes.txt");
+        let _held = fs::File::create(other).unwrap();
+        assert_eq!(open(), [""; 0], "{name}");
+    }
+    let codex = Fixture::new("codex");
+    let locks = codex.config().join("thread-writer-locks");
+    fs::create_dir(&locks).unwrap();
+    let _lock = fs::File::create(locks.join(format!("{B}.lock"))).unwrap();
+    assert_eq!(agent("codex").unwrap().open_in(codex.config(), pid), [B], "before anything was said");
+    let claude = Fixture::new("claude");
+    let sessions = claude.config().join("sessions");
+    fs::create_dir(&sessions).unwrap();
+    let start = abide_sys::process::this().start;
+    for (start, expected) in [(start, vec![A]), (start + 1, vec![])] {
+        let entry = serde_json::json!({ "pid": pid, "procStart": start.to_string(), "sessionId": A });
+        fs::write(sessions.join(format!("{pid}.json")), entry.to_string()).unwrap();
+        assert_eq!(agent("claude").unwrap().open_in(claude.config(), pid), expected);
     }
 }
 
@@ -111,7 +168,7 @@ fn a_link_to_a_directory_is_that_directory() {
         let link = fixture.work().join("link");
         let agent = agent(name).unwrap();
         assert_eq!(agent.transcript(fixture.config(), &link, &fixture.id(A)), Located::Found(path), "{name}");
-        let found = agent.discover(fixture.config(), &link, EVER);
+        let found = agent.discover(fixture.config(), Some(&link), EVER);
         assert_eq!(found.len(), 1, "{name}");
         assert_eq!(found[0].cwd, fixture.dir("proj"), "{name}: without links");
     }
@@ -196,7 +253,7 @@ fn of_two_files_of_one_gemini_conversation_the_longer_is_the_conversation() {
     let text = fs::read_to_string(&real).unwrap();
     fs::write(&stub, text.lines().next().unwrap()).unwrap();
     assert_eq!(gemini.locate("proj", A), Located::Found(real.clone()));
-    let found = agent("gemini").unwrap().discover(gemini.config(), &gemini.dir("proj"), EVER);
+    let found = agent("gemini").unwrap().discover(gemini.config(), Some(&gemini.dir("proj")), EVER);
     assert_eq!(found.iter().map(|c| &c.path).collect::<Vec<_>>(), [&real]);
 }
 

@@ -43,12 +43,15 @@ impl LingerError {
     }
 }
 
-/// Makes the transient scope `name` of the process `pid`. The move itself happens a moment later.
-pub fn start_scope(login: &Login, name: &str, description: &str, pid: u32) -> Result<(), RunError> {
-    let pid = pid.to_string();
+/// Makes the transient scope `name` of the processes `pids`. The move itself happens a moment later.
+pub fn start_scope(login: &Login, name: &str, description: &str, pids: &[u32]) -> Result<(), RunError> {
+    let count = pids.len().to_string();
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let mut members = vec!["PIDs", "au", &count];
+    members.extend(pids.iter().map(String::as_str));
     let properties = [
         &["Description", "s", description][..],
-        &["PIDs", "au", "1", &pid],
+        &members,
         // A scope that failed would stay loaded, and its name taken.
         &["CollectMode", "s", "inactive-or-failed"],
         // One child that ran out of memory must not end the agents beside it.
@@ -103,8 +106,8 @@ fn busctl(bus: &Path, words: &[&str], limit: Duration) -> Result<String, RunErro
     run::succeed(&mut command, limit).map(|output| output.text())
 }
 
-/// A path as it stands in the address of a bus.
-fn escaped(path: &Path) -> String {
+/// A path as it stands in the address of a bus: in few characters, and none of them a space.
+pub(crate) fn escaped(path: &Path) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_/.*".contains(byte);
     let spell = |byte: &u8| match plain(byte) {
         true => char::from(*byte).to_string(),

@@ -104,7 +104,7 @@ impl Login {
 }
 
 /// Whether somebody listens at `socket`. Never waits: a manager that hangs with a full queue counts as not there.
-fn answers(socket: &Path) -> Result<(), Errno> {
+pub(crate) fn answers(socket: &Path) -> Result<(), Errno> {
     let address = SocketAddrUnix::new(socket)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let end = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -119,7 +119,7 @@ fn login_name(passwd: &str, uid: u32) -> Option<String> {
 }
 
 /// Whether `holds` comes true within `limit`.
-pub(super) fn eventually(limit: Duration, holds: impl Fn() -> bool) -> bool {
+pub(crate) fn eventually(limit: Duration, holds: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     loop {
         if holds() {

@@ -1,0 +1,198 @@
+//! Watching an agent at work: what its registry, hooks, transcript, title and screen say.
+//!
+//! Here the statements are gathered, each with its age. Which of them is believed is decided in `abide_model::activity`;
+//! when to look is the mux's business.
+
+mod tail;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use abide_capsule::mux::{Look, Seen, Watched, Watcher};
+use abide_capsule::protocol::Report;
+use abide_model::Timestamp;
+use abide_model::activity::{Evidence, Says, Source};
+use abide_model::conversation::Located;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::tail::{backwards, text_of};
+use crate::agent::Agent;
+use crate::hooks::{self, Injection, Reporter};
+use crate::registry::Registry;
+use crate::rules::{Reading, Rules};
+
+/// Reads what the last bytes of a transcript say.
+pub type Tail = fn(&[u8]) -> Option<Statement>;
+
+/// How an agent shows what it is doing.
+#[derive(Debug, Clone, Copy)]
+pub struct Signs {
+    /// What its titles and screens mean, as TOML.
+    pub rules: &'static str,
+    /// What the end of its transcript says.
+    pub tail: Option<Tail>,
+    /// Whether it publishes what its processes do.
+    pub registry: bool,
+    /// How its hooks are set for one launch.
+    pub hooks: Option<fn(&Reporter<'_>) -> Injection>,
+}
+
+impl Signs {
+    /// It shows nothing that is known.
+    pub const NONE: Self = Self { rules: "", tail: None, registry: false, hooks: None };
+}
+
+/// What one source says now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// What it says.
+    pub says: Says,
+    /// How, for people.
+    pub detail: String,
+    /// What the operator is asked.
+    pub question: Option<String>,
+}
+
+impl Statement {
+    /// A statement without a question.
+    pub fn new(says: Says, detail: impl Into<String>) -> Self {
+        Self { says, detail: detail.into(), question: None }
+    }
+}
+
+/// What the launcher tells the mux about an agent's session, so that it can be watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The agent's name.
+    pub agent: String,
+    /// Where it keeps its conversations.
+    pub config_dir: PathBuf,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// The conversation it was started in, if that is known.
+    pub conversation: Option<String>,
+    /// When it was started: what was written before is of an earlier run.
+    pub started: Timestamp,
+}
+
+/// The key of a [`Launch`] in what the launcher tells the mux.
+pub const LAUNCH: &str = "launch";
+
+/// Finds the watcher of a session.
+pub fn watch(session: Watched<'_>) -> Option<Box<dyn Watcher>> {
+    let launch: Launch = serde_json::from_value(session.meta.get(LAUNCH)?.clone()).ok()?;
+    let agent = crate::agent(&launch.agent)?;
+    Some(Box::new(AgentWatcher::new(agent, launch, session.pid)))
+}
+
+#[derive(Debug)]
+struct AgentWatcher {
+    agent: &'static dyn Agent,
+    launch: Launch,
+    rules: Rules,
+    registry: Option<Registry>,
+    hook: Held,
+    transcript: tail::Transcript,
+    title: Held,
+    screen: Held,
+}
+
+/// A statement, and since when it is made.
+#[derive(Debug, Default)]
+struct Held(Option<(Statement, Instant)>);
+
+impl Held {
+    fn set(&mut self, statement: Option<Statement>, now: Instant) {
+        let since = self.0.as_ref().filter(|(held, _)| Some(held.says) == statement.as_ref().map(|s| s.says));
+        let since = since.map_or(now, |(_, since)| *since);
+        self.0 = statement.map(|statement| (statement, since));
+    }
+
+    fn evidence(&self, source: Source, now: Instant) -> Option<Evidence> {
+        let (statement, since) = self.0.as_ref()?;
+        Some(evidence(source, statement.clone(), now.saturating_duration_since(*since)))
+    }
+}
+
+fn evidence(source: Source, Statement { says, detail, question }: Statement, age: Duration) -> Evidence {
+    Evidence { source, says, age, detail, question }
+}
+
+impl AgentWatcher {
+    fn new(agent: &'static dyn Agent, launch: Launch, pid: i32) -> Self {
+        let signs = agent.profile().signs;
+        let rules = Rules::parse(signs.rules).unwrap_or_default();
+        let registry = signs.registry.then(|| Registry::new(&launch.config_dir, pid));
+        let transcript = tail::Transcript::new(signs.tail, launch.started);
+        let (hook, title, screen) = (Held::default(), Held::default(), Held::default());
+        Self { agent, launch, rules, registry, hook, transcript, title, screen }
+    }
+
+    /// The conversation is another one now: so is the transcript.
+    fn follow(&mut self, conversation: &str, transcript: Option<PathBuf>) {
+        if self.launch.conversation.as_deref() != Some(conversation) {
+            self.launch.conversation = Some(conversation.to_owned());
+            self.transcript.forget();
+        }
+        if let Some(path) = transcript {
+            self.transcript.is_at(path);
+        }
+    }
+
+    fn find_transcript(&mut self, now: Instant) {
+        let Some(id) = &self.launch.conversation else { return };
+        if self.transcript.may_search(now)
+            && let Located::Found(path) = self.agent.transcript(&self.launch.config_dir, &self.launch.cwd, id)
+        {
+            self.transcript.is_at(path);
+        }
+    }
+}
+
+impl Watcher for AgentWatcher {
+    fn look(&mut self, look: &Look<'_>) -> Seen {
+        let now = look.now;
+        let registered = self.registry.as_mut().and_then(Registry::look);
+        let mut conversation = None;
+        if let Some(entry) = &registered
+            && self.launch.conversation.as_deref() != Some(&entry.conversation)
+        {
+            self.follow(&entry.conversation, None);
+            conversation = Some(entry.conversation.clone());
+        }
+        if let Some(lines) = look.screen {
+            self.screen.set(self.rules.screen(lines).map(|reading| shown("screen", reading)), now);
+            self.find_transcript(now);
+        }
+        self.title.set(self.rules.title(look.title).map(|reading| shown("title", reading)), now);
+        let registered = registered
+            .and_then(|entry| Some(evidence(Source::Registry, entry.statement?, age(entry.updated))));
+        let said = self
+            .transcript
+            .look()
+            .map(|(statement, modified)| evidence(Source::Transcript, statement, age(modified)));
+        let held = [(Source::Hook, &self.hook), (Source::Title, &self.title), (Source::Screen, &self.screen)];
+        let held = held.into_iter().filter_map(|(source, held)| held.evidence(source, now));
+        Seen { evidence: registered.into_iter().chain(said).chain(held).collect(), conversation }
+    }
+
+    fn hear(&mut self, report: &Report, now: Instant) {
+        if let Some(conversation) = &report.conversation {
+            self.follow(conversation, report.transcript.as_ref().map(PathBuf::from));
+        }
+        if let Some(statement) = hooks::meaning(report) {
+            // The same event again is news: it is what makes the word fresh.
+            self.hook = Held(Some((statement, now)));
+        }
+    }
+}
+
+fn shown(where_: &str, reading: Reading) -> Statement {
+    let Reading { says, rule, question } = reading;
+    Statement { says, detail: format!("the {where_} shows {says} ({rule})"), question }
+}
+
+/// How long ago something was on the wall clock. One that was set back makes it news, never an error.
+fn age(at: SystemTime) -> Duration {
+    SystemTime::now().duration_since(at).unwrap_or_default()
+}

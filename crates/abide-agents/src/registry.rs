@@ -1,0 +1,152 @@
+//! What claude publishes about its running processes: `sessions/<pid>.json` in its directory, written anew at each change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use abide_model::activity::Says;
+use serde::Deserialize;
+
+use crate::activity::Statement;
+use crate::argv::is_uuid;
+use crate::files;
+
+/// How far below the session's first process the agent is looked for: wrappers start it.
+const MAX_DEPTH: usize = 4;
+
+/// An entry of a process that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// The conversation that the process is in.
+    pub(crate) conversation: String,
+    /// What it says that it is doing, if it says so.
+    pub(crate) statement: Option<Statement>,
+    /// Since when.
+    pub(crate) updated: SystemTime,
+}
+
+/// The entry of one session's agent.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    dir: PathBuf,
+    root: i32,
+    /// The process that has an entry, once it is known.
+    pid: Option<i32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    session_id: String,
+    proc_start: String,
+    status: Option<String>,
+    waiting_for: Option<String>,
+    #[serde(default)]
+    status_updated_at: u64,
+}
+
+impl Registry {
+    pub(crate) fn new(config_dir: &Path, root: i32) -> Self {
+        Self { dir: config_dir.join("sessions"), root, pid: None }
+    }
+
+    /// What the entry says now.
+    pub(crate) fn look(&mut self) -> Option<Entry> {
+        if let Some(entry) = self.pid.and_then(|pid| read(&self.dir, pid)) {
+            return Some(entry);
+        }
+        let (pid, entry) = descent(self.root).find_map(|pid| Some((pid, read(&self.dir, pid)?)))?;
+        self.pid = Some(pid);
+        Some(entry)
+    }
+}
+
+/// The entry of process `pid` in the registry `dir`.
+pub(crate) fn read(dir: &Path, pid: i32) -> Option<Entry> {
+    let record: Record = serde_json::from_slice(&files::head(&dir.join(format!("{pid}.json"))).ok()?).ok()?;
+    // The entry of a process that was killed stays, and its number may be another's by now.
+    let process = abide_sys::process::identity(u32::try_from(pid).ok()?)?;
+    let own = record.proc_start == process.start.to_string() && is_uuid(&record.session_id);
+    own.then(|| Entry {
+        statement: statement(record.status.as_deref(), record.waiting_for),
+        conversation: record.session_id,
+        updated: UNIX_EPOCH + Duration::from_millis(record.status_updated_at),
+    })
+}
+
+fn statement(status: Option<&str>, waiting_for: Option<String>) -> Option<Statement> {
+    let says = match status? {
+        "busy" => Says::Working,
+        "idle" => Says::Idle,
+        "shell" => Says::Background,
+        "waiting" => Says::NeedsInput,
+        _ => return None,
+    };
+    let waits = waiting_for.filter(|_| says == Says::NeedsInput).map(|what| format!(" for: {what}"));
+    let detail = format!("its registry says {}{}", status?, waits.unwrap_or_default());
+    Some(Statement::new(says, detail))
+}
+
+/// `root`, its first child, the first child of that, and so on.
+fn descent(root: i32) -> impl Iterator<Item = i32> {
+    let child = |pid: &i32| {
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        children.split_ascii_whitespace().next()?.parse().ok()
+    };
+    std::iter::successors(Some(root), child).take(MAX_DEPTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(dir: &Path, pid: u32, start: u64, status: &str) {
+        let record = serde_json::json!({
+            "pid": pid, "sessionId": "25252525-4444-4444-8444-444444444444", "procStart": start.to_string(),
+            "status": status, "waitingFor": "permission prompt", "statusUpdatedAt": 1_794_713_328_801_u64,
+        });
+        fs::create_dir_all(dir.join("sessions")).unwrap();
+        fs::write(dir.join(format!("sessions/{pid}.json")), record.to_string()).unwrap();
+    }
+
+    #[test]
+    fn an_entry_counts_while_its_very_process_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let me = abide_sys::process::this();
+        let mut registry = Registry::new(dir.path(), me.pid.cast_signed());
+        assert!(registry.look().is_none());
+        for (status, says) in [
+            ("busy", Some(Says::Working)),
+            ("idle", Some(Says::Idle)),
+            ("shell", Some(Says::Background)),
+            ("waiting", Some(Says::NeedsInput)),
+            ("dreaming", None),
+        ] {
+            published(dir.path(), me.pid, me.start, status);
+            let entry = registry.look().unwrap();
+            assert_eq!(entry.statement.map(|statement| statement.says), says, "{status}");
+        }
+        published(dir.path(), me.pid, me.start + 1, "busy");
+        assert!(registry.look().is_none(), "the entry of a process that was killed");
+    }
+
+    #[test]
+    fn the_agent_is_found_below_a_wrapper() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut wrapper = std::process::Command::new("sh");
+        let wrapper = wrapper.args(["-c", "sh -c 'read line; :'; :"]).stdin(std::process::Stdio::piped());
+        let mut wrapper = wrapper.spawn().unwrap();
+        let root = wrapper.id().cast_signed();
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let agent = loop {
+            if let Some(pid) = descent(root).nth(1) {
+                break u32::try_from(pid).unwrap();
+            }
+            assert!(std::time::Instant::now() < deadline, "the wrapper starts nothing");
+        };
+        published(dir.path(), agent, abide_sys::process::identity(agent).unwrap().start, "idle");
+        assert!(Registry::new(dir.path(), root).look().is_some());
+        drop(wrapper.stdin.take());
+        wrapper.wait().unwrap();
+    }
+}

@@ -1,0 +1,154 @@
+//! Watching an agent: transcripts that grow, conversations that change, what belongs to an earlier run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use abide_agents::activity::{LAUNCH, Launch, watch};
+use abide_capsule::mux::{Look, Watched, Watcher};
+use abide_capsule::protocol::Report;
+use abide_capsule::session::SessionId;
+use abide_model::Timestamp;
+use abide_model::activity::{Says, Source};
+
+const ID: &str = "25252525-4444-4444-8444-444444444444";
+
+struct Agent {
+    dir: tempfile::TempDir,
+    watcher: Box<dyn Watcher>,
+    now: Instant,
+}
+
+impl Agent {
+    /// One that was started a minute ago.
+    fn running(agent: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let started = SystemTime::now() - Duration::from_secs(60);
+        let millis = started.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+        let launch = Launch {
+            agent: agent.to_owned(),
+            config_dir: dir.path().to_owned(),
+            cwd: dir.path().join("work"),
+            conversation: None,
+            started: Timestamp(i64::try_from(millis).unwrap()),
+        };
+        let meta = serde_json::json!({ LAUNCH: launch });
+        let watcher = watch(Watched { pid: std::process::id().cast_signed(), meta: &meta }).unwrap();
+        Self { dir, watcher, now: Instant::now() }
+    }
+
+    fn transcript(&self, name: &str, records: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, records).unwrap();
+        path
+    }
+
+    /// A hook tells which conversation it is in, and where that is written.
+    fn hear(&mut self, event: &str, conversation: &str, transcript: &Path) {
+        let report = Report {
+            session: SessionId::new("s1").unwrap(),
+            generation: 1,
+            event: event.to_owned(),
+            kind: None,
+            text: None,
+            conversation: Some(conversation.to_owned()),
+            transcript: Some(transcript.to_str().unwrap().to_owned()),
+        };
+        self.watcher.hear(&report, self.now);
+    }
+
+    fn says(&mut self, title: &str, screen: Option<&[&str]>) -> Vec<(Source, Says)> {
+        let lines = screen.map(|lines| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let look = Look { now: self.now, title, screen: lines.as_deref() };
+        self.watcher.look(&look).evidence.iter().map(|one| (one.source, one.says)).collect()
+    }
+}
+
+const PROMPT: &str = "{\"type\":\"user\",\"message\":{\"content\":\"go\"}}\n";
+const ANSWER: &str = "{\"type\":\"assistant\",\"message\":{\"stop_reason\":\"end_turn\",\"content\":[]}}\n";
+
+#[test]
+fn a_transcript_is_read_as_it_grows_and_a_torn_end_is_passed_over() {
+    let mut agent = Agent::running("claude");
+    let path = agent.transcript("a.jsonl", PROMPT);
+    agent.hear("registry", ID, &path);
+    assert_eq!(agent.says("", None), [(Source::Transcript, Says::Working)]);
+    agent.transcript("a.jsonl", &format!("{PROMPT}{ANSWER}"));
+    assert_eq!(agent.says("", None), [(Source::Transcript, Says::Idle)]);
+    agent.transcript("a.jsonl", &format!("{PROMPT}{ANSWER}{{\"type\":\"us"));
+    assert_eq!(agent.says("", None), [(Source::Transcript, Says::Idle)]);
+}
+
+#[test]
+fn a_record_longer_than_the_usual_end_is_read_too() {
+    let mut agent = Agent::running("claude");
+    let metadata = "{\"type\":\"mode\"}\n".repeat(10);
+    let long = format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{}\"}}}}\n", "x".repeat(100_000));
+    let path = agent.transcript("a.jsonl", &format!("{ANSWER}{long}{metadata}"));
+    agent.hear("registry", ID, &path);
+    assert_eq!(agent.says("", None), [(Source::Transcript, Says::Working)]);
+}
+
+#[test]
+fn what_an_earlier_run_wrote_says_nothing_about_this_one() {
+    let mut agent = Agent::running("claude");
+    let path = agent.transcript("a.jsonl", PROMPT);
+    let before = SystemTime::now() - Duration::from_secs(3600);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(before).unwrap();
+    agent.hear("registry", ID, &path);
+    assert_eq!(agent.says("", None), []);
+}
+
+#[test]
+fn another_conversation_has_another_transcript() {
+    let mut agent = Agent::running("claude");
+    let first = agent.transcript("a.jsonl", PROMPT);
+    agent.hear("registry", ID, &first);
+    let second = agent.transcript("b.jsonl", ANSWER);
+    agent.hear("registry", "26262626-4444-4444-8444-444444444444", &second);
+    assert_eq!(agent.says("", None), [(Source::Transcript, Says::Idle)]);
+}
+
+#[test]
+fn a_transcript_that_is_a_link_is_not_followed() {
+    let mut agent = Agent::running("claude");
+    let real = agent.transcript("a.jsonl", PROMPT);
+    let link = agent.dir.path().join("link.jsonl");
+    std::os::unix::fs::symlink(real, &link).unwrap();
+    agent.hear("registry", ID, &link);
+    assert_eq!(agent.says("", None), []);
+}
+
+#[test]
+fn what_was_seen_stands_until_something_else_is() {
+    let mut agent = Agent::running("gemini");
+    let idle = [" >   Type your message or @path/to/file", " workspace", " /home/dev"];
+    assert_eq!(
+        agent.says("✦ Working…", Some(&idle)),
+        [(Source::Title, Says::Working), (Source::Screen, Says::Idle)]
+    );
+    assert_eq!(agent.says("", None), [(Source::Screen, Says::Idle)]);
+    assert_eq!(agent.says("", Some(&["something else"])), []);
+}
+
+#[test]
+fn a_statement_is_as_old_as_its_first_time() {
+    let mut agent = Agent::running("gemini");
+    let spinner = |frame| [format!(" {frame} Thinking... (esc to cancel, 3s)")];
+    for (second, frame) in ['⠏', '⠙', '⠹'].into_iter().enumerate() {
+        let look = Look {
+            now: agent.now + Duration::from_secs(second as u64),
+            title: "",
+            screen: Some(&spinner(frame)),
+        };
+        let evidence = agent.watcher.look(&look).evidence;
+        assert_eq!(evidence[0].age, Duration::from_secs(second as u64));
+    }
+}
+
+#[test]
+fn a_program_that_nobody_knows_is_not_watched() {
+    let meta = serde_json::json!({ "agent": null, "shell": ["/bin/sh"] });
+    assert!(watch(Watched { pid: 1, meta: &meta }).is_none());
+}

@@ -1,0 +1,82 @@
+//! The operator's terminal in front of a session: the real client of tmux.
+#![allow(unsafe_code)] // `pre_exec`: a client must not stay at the terminal of somebody who is gone.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+
+use abide_model::vars;
+use abide_sys::run::RunError;
+use rustix::process::{Pid, Signal};
+
+use super::{Server, TO_TELL, words};
+
+/// Why nothing could be attached.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// The server did not switch to it.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The client could not be started or waited for.
+    #[error("tmux: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A client that is attached. Dropped, it leaves; what it looked at goes on.
+#[derive(Debug)]
+pub struct Client(Child);
+
+impl Server {
+    /// Shows the pane called `pane` to the operator. Inside this very server the client that is there goes to it, and
+    /// `None` is given; otherwise it is a client of its own, nested if need be.
+    pub fn attach(&self, pane: &str, read_only: bool) -> Result<Option<Client>, AttachError> {
+        let around = std::env::var_os(vars::TMUX);
+        if around.as_deref().and_then(Self::around).as_ref() == Some(self) {
+            self.within(around.as_deref(), &words(["switch-client", "-t", pane]))?;
+            return Ok(None);
+        }
+        self.check_place()?;
+        let mut tmux = Command::new("tmux");
+        // It refuses to start inside another server, which is not for it to decide.
+        tmux.env_remove(vars::TMUX).arg("-S").arg(self.socket()).args(["attach-session", "-t", pane]);
+        if read_only {
+            tmux.arg("-r");
+        }
+        Ok(Some(Client::start(&mut tmux)?))
+    }
+
+    /// Asks as the client that this process is shown by.
+    fn within(&self, tmux: Option<&OsStr>, command: &[std::ffi::OsString]) -> Result<(), RunError> {
+        let mut asked = self.command();
+        asked.envs(tmux.map(|value| (vars::TMUX, value)));
+        asked.envs(std::env::var_os(vars::TMUX_PANE).map(|pane| (vars::TMUX_PANE, pane)));
+        abide_sys::run::succeed(asked.args(command), TO_TELL).map(drop)
+    }
+}
+
+impl Client {
+    pub(super) fn start(tmux: &mut Command) -> io::Result<Self> {
+        let leave_with_us = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::HUP))?);
+        // SAFETY: the closure makes one system call; it neither allocates nor takes a lock.
+        unsafe { tmux.pre_exec(leave_with_us) };
+        tmux.spawn().map(Self)
+    }
+
+    /// Waits until the operator has left, or there is nothing more to see.
+    pub fn wait(mut self) -> io::Result<ExitStatus> {
+        self.0.wait()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let (Ok(None), Some(pid)) =
+            (self.0.try_wait(), i32::try_from(self.0.id()).ok().and_then(Pid::from_raw))
+        {
+            // Not killed: it has to give the terminal back as it was.
+            let _ = rustix::process::kill_process(pid, Signal::HUP);
+            let _ = self.0.wait();
+        }
+    }
+}
