@@ -1,14 +1,29 @@
 //! Which conversation each session is started in: gathers what the decision needs, and binds what was decided.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
-use abide_agents::{Begin, Prepared, Situation};
+use abide_agents::{Agent, Begin, Prepared, Situation, Typed};
+use abide_model::conversation::reason;
+use abide_model::session::Setup;
 use abide_model::{Conversation, Extra, Instance, Session};
-use abide_store::Entry;
 use abide_sys::clock;
 
+use crate::claims::Claims;
+use crate::conversations::TakeError;
 use crate::start::{StartError, Surroundings};
+use crate::vault::Vault;
+use crate::{activity, equip, live};
+
+/// How an agent's session is started.
+pub(crate) struct Launch {
+    /// The command line.
+    pub argv: Vec<String>,
+    /// What the operator should know about it.
+    pub notices: Vec<String>,
+    /// What the mux is told about the agent.
+    pub watched: (&'static str, serde_json::Value),
+}
 
 /// How `session` is started; `None` if it runs no agent. `env` is told where the agent keeps its files, if that was chosen.
 pub(crate) fn prepare(
@@ -16,63 +31,155 @@ pub(crate) fn prepare(
     instance: &Instance,
     session: &Session,
     env: &mut BTreeMap<OsString, OsString>,
-) -> Result<Option<Prepared>, StartError> {
+) -> Result<Option<Launch>, StartError> {
     let Some(name) = &session.agent else { return Ok(None) };
     let described = around.settings.agents.get(name.as_str());
-    let resume = described.and_then(|agent| agent.resume.as_deref());
-    let agent = abide_agents::for_session(name, &session.argv, resume);
-    let configured = described.and_then(|agent| agent.config_dir.as_deref());
-    // An agent that looked elsewhere than we do would not find its conversation.
-    if let Some((variable, dir)) = configured.and_then(|dir| agent.config_env(dir)) {
-        env.insert(variable.into(), dir);
+    let today = || equip::setup_today(around, session, name, described, env);
+    let setup = session.setup.clone().unwrap_or_else(today);
+    let agent = &*abide_agents::for_session(name, &session.argv, setup.resume.as_deref());
+    equip::replay(agent, &setup, env);
+    let start = Start { around, instance, session, agent, setup: &setup };
+    let mut notices: Vec<String> = equip::differences(&setup, described).chain(start.restore()).collect();
+    let prepared = start.decide()?;
+    notices.extend(notice(&session.name, &prepared));
+    if let Begin::Resume { id } = &prepared.begin.decision {
+        start.keep(id, &prepared);
+        if setup.continue_turn || around.continue_turn {
+            notices.extend(equip::continue_turn(agent, env));
+        }
     }
-    let var = |name: &str| env.get(OsStr::new(name)).cloned();
-    let entries = around.store.list()?;
-    let others = entries.iter().filter_map(|entry| match entry {
-        Entry::Sound(other) => Some(other),
-        Entry::Damaged { .. } => None,
-    });
-    let others = others.flat_map(|other| other.sessions.iter().map(move |session| (other.id, session)));
-    let own = (instance.id, session.id);
-    let claimed: Vec<&str> =
-        others.filter(|(id, other)| (*id, other.id) != own).flat_map(|(_, other)| other.claimed()).collect();
-    let prepared = abide_agents::prepare(
-        &*agent,
-        &Situation {
-            argv: &session.argv,
-            cwd: &session.cwd,
-            config_dir: &agent.config_dir(&var, &around.home, configured),
-            created: session.created,
-            started_before: session.generation > 1,
-            conversation: session.conversation.as_ref(),
-            claimed: &claimed,
-        },
-    )?;
-    bind(around, instance, session, &prepared)?;
-    Ok(Some(prepared))
+    let conversation = prepared.begin.decision.binding().map(|(id, _)| id.to_owned());
+    let mut argv = equip::adjusted(agent, prepared.argv, env, &session.cwd);
+    let run = activity::Running { agent, config_dir: &setup.config_dir, conversation };
+    let watched = activity::arrange(around, instance, session, run, &mut argv, env);
+    Ok(Some(Launch { argv, notices, watched }))
 }
 
-/// Written down before the agent starts: a crash right after must not lose the id.
-fn bind(
-    around: &Surroundings<'_>,
-    instance: &Instance,
-    session: &Session,
-    prepared: &Prepared,
-) -> Result<(), StartError> {
-    let resumed = match &prepared.begin.decision {
-        Begin::Resume { id } => format!("id={id}"),
-        _ => "none".to_owned(),
-    };
-    let (reason, why) = (&prepared.begin.reason, prepared.unverified.as_deref().unwrap_or_default());
-    tracing::info!(instance = %instance.id, session = %session.id, why, "resume: {resumed} reason={reason}");
-    let Some((id, origin)) = prepared.begin.decision.binding() else { return Ok(()) };
-    let transcript = prepared.transcript.clone();
-    let bound =
-        Conversation { id: id.to_owned(), origin, bound: clock::now(), transcript, extra: Extra::new() };
-    around.store.update(instance.id, |instance| -> Result<(), StartError> {
-        if let Some(session) = instance.sessions.iter_mut().find(|own| own.id == session.id) {
-            session.bind(bound);
+/// A session of an agent that is about to be started.
+struct Start<'a> {
+    around: &'a Surroundings<'a>,
+    instance: &'a Instance,
+    session: &'a Session,
+    agent: &'a dyn Agent,
+    setup: &'a Setup,
+}
+
+impl Start<'_> {
+    fn vault(&self, id: &str) -> Option<Vault<'_>> {
+        let unit = live::unit(self.around.store, self.instance.id);
+        Vault::of(unit.path(), self.session.id, self.agent, &self.setup.config_dir, id)
+    }
+
+    /// Puts back what the agent has lost of the conversation; what the operator should know of it.
+    fn restore(&self) -> Option<String> {
+        let Session { id, name, conversation, .. } = self.session;
+        let bound = conversation.as_ref()?;
+        match self.vault(&bound.id)?.restore() {
+            Ok(true) => {
+                tracing::warn!(session = %id, id = bound.id, "the transcript was gone; put back from the vault");
+                Some(format!("the transcript of {name} was gone and was put back from abide's own copy"))
+            }
+            Ok(false) => None,
+            Err(error) => {
+                tracing::error!(session = %id, id = bound.id, "the transcript can not be put back: {error}");
+                Some(format!("the transcript of {name} is gone and can not be put back: {error}"))
+            }
         }
-        Ok(())
-    })
+    }
+
+    /// Decides how the session is started, and writes it down while nobody else can decide anything.
+    fn decide(&self) -> Result<Prepared, StartError> {
+        let Self { around, instance, session, agent, setup } = *self;
+        let started_before = session.generation > 1;
+        let bound = session.conversation.as_ref();
+        let own = (instance.id, session.id);
+        // A new conversation is nobody's, and the usual first start shall not read what all others are in.
+        let is_new = !started_before && bound.is_none() && agent.typed(&session.argv) == Typed::Nothing;
+        let claims = if is_new { None } else { Some(Claims::take(around.store)?) };
+        let taken = |bound: &Conversation| claims.as_ref()?.holder_since(Some(own), &bound.id, bound.bound);
+        let searching = started_before && bound.is_none_or(|bound| bound.transcript.is_none());
+        let (claimed, rivals) = match &claims {
+            Some(claims) if searching => {
+                (claims.ever(around.store, own)?, claims.rivals(own, agent.name(), &session.cwd))
+            }
+            _ => (Vec::new(), false),
+        };
+        let situation = Situation {
+            argv: &session.argv,
+            cwd: &session.cwd,
+            config_dir: &setup.config_dir,
+            created: session.created,
+            started_before,
+            conversation: bound,
+            held: bound.and_then(taken).is_some(),
+            claimed: &claimed.iter().map(String::as_str).collect::<Vec<_>>(),
+            rivals,
+        };
+        let prepared = abide_agents::prepare(agent, &situation)?;
+        if let (Begin::AsTyped { id: Some(id) }, Some(claims)) = (&prepared.begin.decision, &claims)
+            && let Some(by) = claims.holder(Some(own), id)
+        {
+            return Err(TakeError::Held { id: id.clone(), by }.into());
+        }
+        self.bind(&prepared)?;
+        Ok(prepared)
+    }
+
+    /// Written down before the agent starts: a crash right after must not lose the id.
+    fn bind(&self, prepared: &Prepared) -> Result<(), StartError> {
+        let (instance, session) = (self.instance.id, self.session.id);
+        let resumed = match &prepared.begin.decision {
+            Begin::Resume { id } => format!("id={id}"),
+            _ => "none".to_owned(),
+        };
+        let (reason, why) = (&prepared.begin.reason, prepared.unverified.as_deref().unwrap_or_default());
+        tracing::info!(%instance, %session, why, "resume: {resumed} reason={reason}");
+        let bound = prepared.begin.decision.binding().map(|(id, origin)| Conversation {
+            id: id.to_owned(),
+            origin,
+            bound: clock::now(),
+            transcript: prepared.transcript.clone(),
+            extra: Extra::new(),
+        });
+        self.around.store.update(instance, |now| -> Result<(), StartError> {
+            if let Some(own) = now.sessions.iter_mut().find(|own| own.id == session) {
+                own.setup.get_or_insert_with(|| self.setup.clone());
+                if let Some(bound) = bound {
+                    own.bind(bound);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes the copies that come before a resume.
+    fn keep(&self, id: &str, prepared: &Prepared) {
+        let Some((transcript, vault)) = prepared.transcript.as_ref().zip(self.vault(id)) else { return };
+        if let Err(error) = vault.keep(transcript).and_then(|()| vault.keep_before_resume(transcript)) {
+            tracing::warn!(session = %self.session.id, "no copy was taken: {error}");
+        }
+    }
+}
+
+/// What the operator should know about how the session `name` was started.
+fn notice(name: &str, prepared: &Prepared) -> Option<String> {
+    let choose = "`abide conversations` lists what is there, `abide load --adopt ID` takes one up";
+    match &*prepared.begin.reason {
+        _ if prepared.torn => {
+            Some(format!("the last record of {name}'s transcript was cut off; {name} goes on without it"))
+        }
+        reason::AMBIGUOUS => {
+            Some(format!("more than one conversation could be {name}'s, so it begins a new one; {choose}"))
+        }
+        reason::HELD => {
+            Some(format!("another session is in {name}'s conversation now, so it begins a new one; {choose}"))
+        }
+        reason::TRANSCRIPT_GONE => {
+            Some(format!("the transcript of {name}'s conversation is gone, so it begins anew; {choose}"))
+        }
+        reason::CAN_NOT_RESUME => {
+            Some(format!("{name} can not be told to resume its conversation, so it begins a new one"))
+        }
+        _ => None,
+    }
 }

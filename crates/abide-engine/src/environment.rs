@@ -10,8 +10,10 @@ use abide_model::{InstanceId, SessionId, vars};
 /// be lies: its terminal is ours. What tells where abide keeps its state is true inside too, and stays.
 const OF_THE_OUTER_TERMINAL: &[&str] = &[
     vars::ABIDE_CRASH_AT,
+    vars::ABIDE_GENERATION,
     vars::ABIDE_INSTANCE,
     vars::ABIDE_SESSION,
+    vars::ABIDE_UNIT,
     vars::TERM,
     vars::TMUX,
     "COLORTERM",
@@ -21,7 +23,7 @@ const OF_THE_OUTER_TERMINAL: &[&str] = &[
     "TERMCAP",
     "TERM_PROGRAM",
     "TERM_PROGRAM_VERSION",
-    "TMUX_PANE",
+    vars::TMUX_PANE,
     "VTE_VERSION",
     "WINDOW",
     "WINDOWID",

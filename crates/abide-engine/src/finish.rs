@@ -3,11 +3,13 @@
 //! Every path that ends an instance leads here, and nothing depends on the foreground process staying alive: each step
 //! can be repeated, and whoever comes next finishes what a crash cut short.
 
-use abide_capsule::keeper::{ExitRecord, RecordedSession, StopReason};
+use std::path::PathBuf;
+
+use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::session::Exit as ProcessExit;
-use abide_capsule::unit::Unit;
+use abide_capsule::unit::{SOCKET_NAME, Unit};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
-use abide_model::evidence::{self, Verdict};
+use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
 use abide_model::status::{Ending, Gone};
 use abide_model::{
@@ -16,11 +18,13 @@ use abide_model::{
 use abide_store::{Error, Store, outcomes};
 use abide_sys::{clock, crash, process};
 
-use crate::live;
+use crate::follow::{self, Look};
+use crate::trees::{self, TreeError};
+use crate::{boot, live, processes, substrate};
 
 /// The labelled points of this module.
 pub const CRASH_POINTS: &[&str] =
-    &["engine.finish.stamped", "engine.finish.stopped", "engine.finish.trashed"];
+    &["engine.finish.stamped", "engine.finish.stopped", "engine.finish.released", "engine.finish.trashed"];
 
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,21 +37,44 @@ pub enum Outcome {
     Removed(String),
 }
 
+/// Why an instance could not be brought to its end. The next look tries again.
+#[derive(Debug, thiserror::Error)]
+pub enum FinishError {
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// A tree can not be given up, so everything stays where it is.
+    #[error("{} can not be removed yet: {problem}", .id.display_name())]
+    Tree {
+        /// The instance.
+        id: InstanceId,
+        /// What went wrong.
+        problem: TreeError,
+    },
+}
+
 /// Decides about the instance `id`, whose capsule has stopped, and carries the decision out.
 ///
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
-pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, FinishError> {
     let unit = live::unit(store, id);
+    // Before the lock: what agents said last is bound under a lock that comes first.
+    if let Ok(instance) = store.read(id)
+        && instance.status.status == Status::Active
+    {
+        follow::follow(store, instance, None, Look::Brief);
+    }
     let mut lock = store.lock(id)?;
     let mut instance = lock.instance().clone();
     let record =
         ExitRecord::read(&unit).ok().flatten().filter(|record| record.generation == instance.generation);
     if let Some(record) = &record {
         note_sessions(&mut instance, record);
+        boot::note(&unit, &mut instance, record);
     }
     let mut decided = false;
     if instance.status.status == Status::Active {
-        let Some((event, because)) = verdict_on(&instance, record.as_ref(), policy) else {
+        let Some((event, because)) = verdict_on(store, &instance, &unit, record.as_ref(), policy) else {
             return Ok(Outcome::Running);
         };
         tracing::info!(%id, "finish: {because}");
@@ -61,8 +88,10 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     let because = instance.status.because.clone();
     match instance.status.status {
         Status::Ending(_) => {
-            stop_processes(&unit);
+            stop_processes(&unit, id);
             crash::point("engine.finish.stopped");
+            trees::release(store, &instance).map_err(|problem| FinishError::Tree { id, problem })?;
+            crash::point("engine.finish.released");
             let name = lock.trash(clock::now())?;
             crash::point("engine.finish.trashed");
             tracing::info!(%id, %name, "removed: {because}");
@@ -72,6 +101,8 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
         Status::Restorable(_) => {
             // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
             if decided {
+                // One that was killed could not take its socket with it.
+                let _ = std::fs::remove_file(unit.run_dir().join(SOCKET_NAME));
                 note_outcome(store, &instance, "kept", &because);
             }
             Ok(Outcome::Kept(because))
@@ -82,7 +113,9 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
 
 /// What an active instance's exit record means for it; `None` while its capsule lives, or while nobody can tell.
 fn verdict_on(
+    store: &Store,
     instance: &Instance,
+    unit: &Unit,
     record: Option<&ExitRecord>,
     policy: Option<Policy>,
 ) -> Option<(Event, String)> {
@@ -90,34 +123,34 @@ fn verdict_on(
         return Some((Event::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()));
     };
     let stopped = match record.reason {
-        Some(StopReason::LastSessionEnded) => Stopped::LastSessionEnded,
+        Some(StopReason::LastSessionEnded) => {
+            // Nobody has decided that this is the end of it.
+            if let Some(why) = instance.sessions.iter().find_map(Session::cut_short) {
+                return Some((Event::CapsuleGone(Gone::Crashed), why));
+            }
+            Stopped::LastSessionEnded
+        }
         Some(StopReason::Sigterm) => Stopped::Signalled,
         Some(StopReason::Fatal) => Stopped::Fatal,
         Some(StopReason::Operator) => {
             return Some((Event::CapsuleGone(Gone::Stopped), "the operator stopped it".to_owned()));
         }
-        None => return gone_without_a_word(record),
+        None => return gone_without_a_word(unit, record),
     };
-    let Decided { decision, reason } = decide::leave(&Leaving {
-        policy: instance.policy.or(policy).unwrap_or(Policy::Keep),
-        stopped,
-        verdict: at_risk(instance),
-        generation: instance.generation,
-        answer: None,
-        can_ask: false,
-    });
+    let policy = instance.policy.or(policy).unwrap_or(Policy::Keep);
+    // Only one policy asks what would be lost, and finding out may take a while.
+    let verdict = if policy == Policy::Ask { trees::verdict(store, instance) } else { Verdict::Unknown };
+    let Decided { decision, reason } = decide::leave(&Leaving { policy, stopped, verdict });
     let event = match decision {
         Leave::Finish(why) => Event::LeftFinishing(why),
         Leave::Keep(kept) => Event::LeftKeeping(kept),
-        // Nobody was asked and nobody answered, so neither can be decided here.
-        Leave::Ask | Leave::Return => return None,
     };
     Some((event, reason.into_owned()))
 }
 
-/// The record says `running`: the keeper lives, or died without writing.
-fn gone_without_a_word(record: &ExitRecord) -> Option<(Event, String)> {
-    match record.keeper_is_alive() {
+/// The record says `running`: what holds the sessions lives, or died without writing.
+fn gone_without_a_word(unit: &Unit, record: &ExitRecord) -> Option<(Event, String)> {
+    match substrate::at(unit.clone()).lives() {
         Some(true) | None => None,
         Some(false) if record.keeper.boot != process::boot_id() => {
             Some((Event::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned()))
@@ -126,34 +159,31 @@ fn gone_without_a_word(record: &ExitRecord) -> Option<(Event, String)> {
     }
 }
 
-/// What would be lost with the instance. Shared mounts are the host's own; isolated ones are looked at where they exist.
-pub(crate) fn at_risk(instance: &Instance) -> Verdict {
-    let isolated =
-        instance.recipe.mounts.iter().any(|mount| mount.isolation != abide_model::Isolation::Shared);
-    if isolated { Verdict::Unknown } else { evidence::verdict(&[]) }
-}
-
 /// Takes over what the keeper wrote down: how sessions ended, and which were started from inside.
 fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
     for recorded in &record.sessions {
         let Ok(id) = recorded.id.as_str().parse::<SessionId>() else { continue };
         if instance.sessions.iter().all(|session| session.id != id) {
             instance.last_session = instance.last_session.max(id.0);
-            instance.sessions.push(started_inside(id, recorded));
+            let argv = recorded.argv.iter().map(|word| word.as_os_str().to_string_lossy().into_owned());
+            let cwd = recorded.cwd.as_path().to_owned();
+            instance.sessions.push(started_inside(id, recorded.name.clone(), argv.collect(), cwd));
         }
         let Some(session) = instance.sessions.iter_mut().find(|session| session.id == id) else { continue };
         session.exit = recorded.exit.map(|exit| exit_of(exit, recorded.ended_ms, recorded.stopped));
     }
 }
 
-fn started_inside(id: SessionId, recorded: &RecordedSession) -> Session {
+/// A session that was not loaded but opened beside another.
+pub(crate) fn started_inside(id: SessionId, name: String, argv: Vec<String>, cwd: PathBuf) -> Session {
     Session {
         id,
-        name: recorded.name.clone(),
+        name,
         agent: None,
-        argv: recorded.argv.iter().map(|word| word.as_os_str().to_string_lossy().into_owned()).collect(),
-        cwd: recorded.cwd.as_path().to_owned(),
+        argv,
+        cwd,
         generation: 1,
+        setup: None,
         label: None,
         conversation: None,
         parked: Vec::new(),
@@ -164,20 +194,22 @@ fn started_inside(id: SessionId, recorded: &RecordedSession) -> Session {
     }
 }
 
-fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> Exit {
+pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> Exit {
     let (code, signal) = match exit {
         ProcessExit::Code(code) => (Some(code), None),
         ProcessExit::Signal(signal) => (None, Some(signal)),
     };
     let at = ended_ms.and_then(|ms| i64::try_from(ms).ok()).map_or_else(clock::now, Timestamp);
-    Exit { code, signal, stopped, at, extra: Extra::new() }
+    Exit { code, signal, stopped, at, why: None, extra: Extra::new() }
 }
 
 /// Makes sure that nothing of a capsule runs that is about to be removed.
-fn stop_processes(unit: &Unit) {
-    if live::keeper_lives(unit) {
-        live::shut_down(unit, "it is being removed");
+fn stop_processes(unit: &Unit, id: InstanceId) {
+    let held = substrate::at(unit.clone());
+    if held.lives() != Some(false) {
+        held.stop("it is being removed");
     }
+    processes::end_leftovers(id);
 }
 
 fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {
@@ -195,28 +227,34 @@ fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str)
     }
 }
 
-/// Clears up after a start that failed: nothing of a first start that holds no work is left behind.
-pub fn start_failed(store: &Store, id: InstanceId, why: &str) {
+/// Clears up after a start that failed: nothing of a first start that holds no work is left behind, unless `keep` says
+/// that it is worth coming back to.
+pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
     let cleared = store.update(id, |instance| -> Result<(), Error> {
-        let event = match at_risk(instance) {
-            Verdict::Clean => Event::StarterDied { at_risk: false },
+        let event = match trees::verdict(store, instance) {
+            Verdict::Clean if !keep => Event::StarterDied { at_risk: false },
             _ => Event::SetupFailed,
         };
         let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());
         Ok(())
     });
+    let cleared = cleared.map_err(FinishError::from);
     if let Err(error) = cleared.and_then(|()| finish(store, id, None).map(drop)) {
         tracing::warn!(%id, "could not clear up after a failed start: {error}");
     }
 }
 
-/// Removes the instance `id` because the operator wants it so.
-pub fn discard(store: &Store, id: InstanceId, because: &str) -> Result<Outcome, DiscardError> {
-    store.update(id, |instance| -> Result<(), DiscardError> {
-        instance.apply(&Event::Discarded(Ending::Discard), because, clock::now())?;
+/// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
+pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<Outcome, DiscardError> {
+    store.update(seen.id, |instance| -> Result<(), DiscardError> {
+        // Whoever decided about an earlier run has not seen what was done in a later one.
+        if instance.generation != seen.generation {
+            return Err(DiscardError::StartedAgain(seen.id));
+        }
+        instance.apply(&Event::Discarded(why), because, clock::now())?;
         Ok(())
     })?;
-    Ok(finish(store, id, None)?)
+    Ok(finish(store, seen.id, None)?)
 }
 
 /// Why an instance was not removed.
@@ -228,4 +266,10 @@ pub enum DiscardError {
     /// The store refused.
     #[error(transparent)]
     Store(#[from] Error),
+    /// It was decided, and could not be carried out yet.
+    #[error(transparent)]
+    Finish(#[from] FinishError),
+    /// It is not what was decided about any more.
+    #[error("{} was started again meanwhile; look at it and decide anew", .0.display_name())]
+    StartedAgain(InstanceId),
 }

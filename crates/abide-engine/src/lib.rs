@@ -1,15 +1,28 @@
 //! The verbs as functions: they gather facts, ask the model, carry out what it decides, and print nothing.
 
+pub mod activity;
+pub mod boot;
+mod claims;
 mod conversation;
+pub mod conversations;
 pub mod doctor;
 pub mod environment;
+mod equip;
 pub mod finish;
+pub mod follow;
 pub mod list;
 pub mod live;
 pub mod load;
 pub mod log;
+mod processes;
+pub mod prune;
 pub mod reconcile;
 pub mod resume;
 pub mod secrets;
+pub mod setup;
 pub mod start;
+pub mod substrate;
 pub mod target;
+pub mod trash;
+pub mod trees;
+mod vault;

@@ -4,11 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use abide_capsule::protocol::{SessionStatus, StatusReply};
-use abide_model::{Instance, Place, Session, Timestamp};
+use abide_model::{Doing, Instance, InstanceId, Place, Session, Timestamp};
 use abide_store::{Entry, Store};
+use abide_sys::clock;
 use serde::Serialize;
 
+use crate::follow::{self, Look};
 use crate::live;
+use crate::substrate::Survey;
 
 /// All instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -75,8 +78,14 @@ pub struct SessionRow {
     pub pid: Option<i32>,
     /// Its terminal's title, while it runs.
     pub title: Option<String>,
-    /// What it is doing, while it runs: `working`, `idle`, `needs_input`, `unknown`.
-    pub activity: Option<String>,
+    /// What it is doing, while it runs.
+    pub activity: Option<Doing>,
+    /// Since when.
+    pub activity_since: Option<Timestamp>,
+    /// Who says so.
+    pub activity_because: Option<String>,
+    /// What it asks the operator.
+    pub question: Option<String>,
     /// For how many milliseconds it has said nothing, while it runs.
     pub quiet_ms: Option<u64>,
 }
@@ -138,22 +147,28 @@ impl From<&Session> for SessionRow {
             pid: None,
             title: None,
             activity: None,
+            activity_since: None,
+            activity_because: None,
+            question: None,
             quiet_ms: None,
         }
     }
 }
 
-/// Adds what the running capsules say about their sessions. One that does not answer in time is shown as it is written
-/// down: a list must not wait for a capsule that hangs.
+/// Adds what is known of sessions that run. What does not answer in time is shown as it is written down: a list must not
+/// wait for a capsule that hangs.
 pub fn add_live(listing: &mut Listing, store: &Store) {
-    let next = AtomicUsize::new(0);
+    let (next, survey) = (AtomicUsize::new(0), Survey::default());
     let rows: Vec<Mutex<&mut Row>> = listing.instances.iter_mut().map(Mutex::new).collect();
     let work = || {
         while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut row = row.lock().unwrap_or_else(PoisonError::into_inner);
             if let ("active", Ok(id)) = (row.state.as_str(), row.id.parse()) {
-                match live::status(&live::unit(store, id)) {
-                    Ok(status) => merge(&mut row, status),
+                match survey.at(live::unit(store, id)).status() {
+                    Ok(status) => {
+                        follow_conversations(&mut row, store, id, &status);
+                        merge(&mut row, status);
+                    }
                     Err(error) => tracing::warn!(%id, "no status: {error}"),
                 }
             }
@@ -165,6 +180,16 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
             scope.spawn(work);
         }
     });
+}
+
+/// Which conversations agents are in is learned as they run.
+fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &StatusReply) {
+    let has_agents = row.sessions.iter().any(|session| session.agent.is_some());
+    let Some(instance) = has_agents.then(|| store.read(id).ok()).flatten() else { return };
+    let now = follow::follow(store, instance, Some(status), Look::Brief);
+    for (row, session) in row.sessions.iter_mut().zip(&now.sessions) {
+        row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());
+    }
 }
 
 fn merge(row: &mut Row, status: StatusReply) {
@@ -179,9 +204,13 @@ fn merge(row: &mut Row, status: StatusReply) {
         session.pid = Some(live.pid);
         session.title = Some(live.title);
         session.quiet_ms = Some(live.quiet_ms);
-        session.activity = live
-            .activity
-            .and_then(|activity| serde_json::to_value(activity.state).ok()?.as_str().map(str::to_owned));
+        if let Some(activity) = live.activity {
+            let ago = i64::try_from(activity.for_ms).unwrap_or(i64::MAX);
+            session.activity = Some(activity.state);
+            session.activity_since = Some(Timestamp(clock::now().0.saturating_sub(ago)));
+            session.activity_because = Some(activity.because);
+            session.question = activity.question;
+        }
         session.exit = live.exit.map(|exit| exit.to_string()).or(session.exit.take());
     }
 }
@@ -201,6 +230,9 @@ impl SessionRow {
             pid: None,
             title: None,
             activity: None,
+            activity_since: None,
+            activity_because: None,
+            question: None,
             quiet_ms: None,
         }
     }

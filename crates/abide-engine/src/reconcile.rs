@@ -1,13 +1,22 @@
 //! Bringing what is written down in line with what is there. Runs at the start of every verb that looks at instances.
 
+use std::time::Duration;
+
 use abide_capsule::keeper::ExitRecord;
 use abide_config::ConfigDir;
 use abide_model::decide::{self, Sweep};
+use abide_model::evidence::{self, Verdict};
+use abide_model::status::{Ending, Kept};
 use abide_model::{Event, Instance, Policy, Status};
 use abide_store::{Entry, Error, Store};
 use abide_sys::{clock, process};
 
-use crate::{finish, live};
+use crate::finish::{self, FinishError};
+use crate::substrate::{self, Survey};
+use crate::{live, trash, trees};
+
+/// How long a look may be held up by letting old removals go for good.
+const PURGING: Duration = Duration::from_millis(100);
 
 /// The policy that holds for `instance`; `None` where the configuration can not be read.
 pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
@@ -26,42 +35,91 @@ pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
 pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error> {
     let mut changed = false;
     let entries = store.list()?;
+    let survey = Survey::default();
     for entry in &entries {
         if let Entry::Sound(instance) = entry {
-            changed |= settle(store, config, instance);
+            changed |= settle(store, config, instance, &survey);
         }
     }
+    substrate::sweep(store, &survey);
+    changed |= trim(store, config, &entries);
     if let Err(error) = store.sweep() {
         tracing::warn!("sweep: {error}");
+    }
+    if let Ok(settings) = config.load() {
+        trash::purge_expired(store, &settings, PURGING);
     }
     // Read again: what was settled has another status now, or is gone.
     if changed { store.list() } else { Ok(entries) }
 }
 
+/// Removes what a workspace keeps beyond its limit. What was kept a moment ago counts at the next look.
+fn trim(store: &Store, config: &ConfigDir, entries: &[Entry]) -> bool {
+    let Ok(workspaces) = config.workspaces() else { return false };
+    let mut changed = false;
+    for (name, workspace) in workspaces {
+        let Ok(workspace) = workspace else { continue };
+        let of_it = |i: &&Instance| {
+            let kept = matches!(i.status.status, Status::Restorable(_));
+            kept && i.scope.workspace.as_deref() == Some(name.as_str())
+        };
+        let mut kept: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(of_it).collect();
+        let max = usize::try_from(workspace.keep_max).unwrap_or(0);
+        // Looking at the trees takes a while, so only where there are too many.
+        if max == 0 || kept.len() <= max {
+            continue;
+        }
+        kept.sort_by_key(|instance| instance.status.since);
+        let verdict = |instance: &&Instance| match instance.status.status {
+            // Interrupted, so somebody may wait for it to come back.
+            Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost | Kept::SetupFailed) => {
+                Verdict::Unknown
+            }
+            _ => evidence::verdict(&trees::evidence(store, instance)),
+        };
+        let verdicts: Vec<Verdict> = kept.iter().map(verdict).collect();
+        for index in decide::surplus(&verdicts, max) {
+            let because = format!("`{name}` keeps at most {max}, and nothing in it is at risk");
+            match finish::discard(store, kept[index], Ending::Policy, &because) {
+                Ok(_) => changed = true,
+                Err(error) => tracing::warn!(id = %kept[index].id, "trim: {error}"),
+            }
+        }
+    }
+    changed
+}
+
 /// Settles one instance; whether anything about it may have changed.
-fn settle(store: &Store, config: &ConfigDir, instance: &Instance) -> bool {
+fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Survey) -> bool {
     let id = instance.id;
     let settled = match &instance.status.status {
-        Status::Active if is_up(store, instance) => return false,
+        Status::Active if is_up(store, instance, survey) => return false,
         Status::Active => finish::finish(store, id, policy(config, instance)).map(drop),
         Status::Ending(_) => finish::finish(store, id, None).map(drop),
         Status::Starting { by, .. } => {
-            if is_up(store, instance) {
+            if is_up(store, instance, survey) {
                 stamp(
                     store,
                     instance,
                     &Event::CapsuleSeen,
                     "the capsule runs; whoever started it did not say so",
                 )
+                .map_err(FinishError::from)
             } else {
-                let verdict = finish::at_risk(instance);
-                match decide::sweep(&instance.status.status, process::alive(by), verdict).decision {
+                let alive = process::alive(by);
+                // While somebody makes the trees there is nothing to see in them.
+                let verdict = match alive {
+                    Some(false) => trees::verdict(store, instance),
+                    _ => Verdict::Unknown,
+                };
+                match decide::sweep(&instance.status.status, alive, verdict).decision {
                     Sweep::StarterDied { at_risk } => stamp(
                         store,
                         instance,
                         &Event::StarterDied { at_risk },
                         "whoever was starting it is dead",
                     )
+                    .map_err(FinishError::from)
                     .and_then(|()| finish::finish(store, id, None).map(drop)),
                     Sweep::Leave | Sweep::Finish => return false,
                 }
@@ -75,11 +133,12 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance) -> bool {
     true
 }
 
-/// Whether the capsule of this run lives. What can not be found out counts as living.
-fn is_up(store: &Store, instance: &Instance) -> bool {
-    match ExitRecord::read(&live::unit(store, instance.id)) {
+/// Whether this run goes on. What can not be found out counts as going on.
+fn is_up(store: &Store, instance: &Instance, survey: &Survey) -> bool {
+    let unit = live::unit(store, instance.id);
+    match ExitRecord::read(&unit) {
         Ok(Some(record)) if record.generation == instance.generation => {
-            record.reason.is_none() && record.keeper_is_alive().unwrap_or(true)
+            record.reason.is_none() && survey.at(unit).lives().unwrap_or(true)
         }
         Ok(_) => false,
         Err(_) => true,

@@ -1,20 +1,20 @@
 //! Coming back: starting an instance again that is kept, and all of them after a crash or a reboot.
 
-use std::time::Duration;
-
+use abide_agents::Fatal;
 use abide_model::status::Refusal;
 use abide_model::{Event, Instance, InstanceId, Status};
-use abide_store::{Entry, Store};
+use abide_store::Entry;
 use abide_sys::{clock, process};
 
-use crate::live;
+use crate::boot::{self, BootFailure};
+use crate::follow::{self, Look};
 use crate::start::{self, StartError, Started, Surroundings};
 
-/// How long after its start an instance is looked at again before it counts as up.
-const SETTLE: Duration = Duration::from_millis(500);
-
 /// After so many failures in a row nothing more is started: what fails them all will fail the rest too.
-const BRAKE: usize = 3;
+const FAILURES: usize = 3;
+
+/// After so many agents that are not logged in nothing more is started: each attempt may cost the others their login.
+const LOGINS: usize = 2;
 
 /// Why an instance did not come back. It is kept as it was.
 #[derive(Debug, thiserror::Error)]
@@ -28,18 +28,19 @@ pub enum ResumeError {
     /// It did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// It started and ended at once.
-    #[error("it ended at once; `abide explain {0}` says what is known")]
-    EndedAtOnce(InstanceId),
+    /// An agent in it did not come up.
+    #[error(transparent)]
+    Boot(#[from] BootFailure),
 }
 
 /// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
 pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, ResumeError> {
+    // What was reported in the last run counts for that run only.
+    let before = around.store.read(id).map_err(abide_store::Error::from)?;
+    follow::follow(around.store, before, None, Look::Close);
     let instance = around.store.update(id, |instance| -> Result<Instance, ResumeError> {
         instance.apply(&Event::Resume { by: process::this() }, "resumed by the operator", clock::now())?;
-        let coming_back: Vec<_> = instance.sessions_to_resume().iter().map(|session| session.id).collect();
-        // A tab that had been closed stays closed.
-        instance.sessions.retain(|session| coming_back.contains(&session.id));
+        instance.close_ended();
         for session in &mut instance.sessions {
             session.exit = None;
             session.generation += 1;
@@ -62,30 +63,66 @@ pub fn interrupted(entries: &[Entry]) -> Vec<&Instance> {
     sound.filter(|instance| lost(&instance.status.status)).collect()
 }
 
-/// Brings `ids` back one after the other, each looked at before the next is begun: all at once they would fight over
-/// shared credentials. `told` hears how each one went. Returns how many were left out because too many had failed.
-pub fn resume_all(
-    around: &Surroundings<'_>,
-    ids: &[InstanceId],
-    mut told: impl FnMut(InstanceId, Result<(), ResumeError>),
-) -> usize {
-    let mut failures = 0;
-    for (index, &id) in ids.iter().enumerate() {
-        if failures >= BRAKE {
-            return ids.len() - index;
-        }
-        let outcome = resume(around, id).and_then(|_| verify(around.store, id));
-        failures = if outcome.is_ok() { 0 } else { failures + 1 };
-        told(id, outcome);
-    }
-    0
+/// Stops a series of resumes that keeps failing: all at once, or one failure after the other, would make it worse.
+#[derive(Debug, Default)]
+pub struct Brake {
+    in_a_row: usize,
+    logins: usize,
 }
 
-/// Whether the instance is still up a moment after its start.
-fn verify(store: &Store, id: InstanceId) -> Result<(), ResumeError> {
-    std::thread::sleep(SETTLE);
-    match live::status(&live::unit(store, id)) {
-        Ok(status) if status.sessions.iter().any(|session| session.exit.is_none()) => Ok(()),
-        _ => Err(ResumeError::EndedAtOnce(id)),
+impl Brake {
+    /// Takes note of how one went.
+    pub fn note<T>(&mut self, outcome: &Result<T, ResumeError>) {
+        match outcome {
+            Ok(_) => self.in_a_row = 0,
+            Err(error) => {
+                self.in_a_row += 1;
+                let login = matches!(error, ResumeError::Boot(BootFailure { fatal: Some(Fatal::Auth), .. }));
+                self.logins += usize::from(login);
+            }
+        }
+    }
+
+    /// Whether the rest is better left alone.
+    pub fn holds(&self) -> bool {
+        self.in_a_row >= FAILURES || self.logins >= LOGINS
+    }
+}
+
+/// Brings the instance back and watches it come up. One after the other is brought back so: all at once they would fight
+/// over shared credentials.
+pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, ResumeError> {
+    let started = resume(around, id)?;
+    boot::verify(around.store, id)?;
+    Ok(started)
+}
+
+#[cfg(test)]
+mod tests {
+    use abide_capsule::session::Exit;
+
+    use super::*;
+
+    fn failed(fatal: Option<Fatal>) -> Result<(), ResumeError> {
+        let failure = BootFailure { session: "x".into(), exit: Exit::Code(1), fatal, last: Vec::new() };
+        Err(ResumeError::Boot(failure))
+    }
+
+    fn held_after(outcomes: &[Result<(), ResumeError>]) -> bool {
+        let mut brake = Brake::default();
+        outcomes.iter().for_each(|outcome| brake.note(outcome));
+        brake.holds()
+    }
+
+    #[test]
+    fn failures_in_a_row_stop_the_rest_and_single_ones_do_not() {
+        assert!(!held_after(&[failed(None), failed(None), Ok(()), failed(None), failed(None)]));
+        assert!(held_after(&[Ok(()), failed(None), failed(Some(Fatal::NoConversation)), failed(None)]));
+    }
+
+    #[test]
+    fn two_agents_that_are_not_logged_in_stop_the_rest_wherever_they_come() {
+        assert!(!held_after(&[failed(Some(Fatal::Auth)), Ok(())]));
+        assert!(held_after(&[failed(Some(Fatal::Auth)), Ok(()), failed(Some(Fatal::Auth))]));
     }
 }

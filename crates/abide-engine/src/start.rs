@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use abide_capsule::keeper::{Config, LaunchError, Launching};
-use abide_capsule::mux::{MuxOptions, Prefix, StatusBar};
-use abide_capsule::protocol::Spawn;
+use abide_capsule::keeper::LaunchError;
 use abide_capsule::session::{InvalidSessionId, SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;
-use abide_config::{Journal, Settings};
-use abide_model::{Event, Instance, InstanceId, Permission, Session};
-use abide_places::unit::{self, Outcome};
+use abide_config::{Name, Settings, Workspace};
+use abide_model::{Event, Instance, InstanceId, Session};
+use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::clock;
 
 use crate::secrets::{self, SecretError};
-use crate::{conversation, environment, finish, live};
+use crate::trees::{self, TreeError};
+use crate::{conversation, environment, finish, processes, substrate};
 
 /// Why an instance did not start.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +35,15 @@ pub enum StartError {
     /// The system gave no random number for an id.
     #[error("no id for the conversation could be made: {0}")]
     Mint(#[from] std::io::Error),
+    /// The conversation that was asked for can not be taken up.
+    #[error(transparent)]
+    Take(#[from] crate::conversations::TakeError),
+    /// tmux did not hold it.
+    #[error("tmux could not hold the sessions: {0}; `--substrate capsule` does without it")]
+    Tmux(String),
+    /// Its directories are not ready.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
     /// The manifest holds no session to start.
     #[error("{} has no session to start", .0.display_name())]
     NoSession(InstanceId),
@@ -48,7 +56,7 @@ pub struct Surroundings<'a> {
     /// The settings of the scope.
     pub settings: &'a Settings,
     /// The workspace that the scope is, if it is one.
-    pub workspace: Option<String>,
+    pub workspace: Option<(Name, Workspace)>,
     /// The environment of this launch.
     pub env: BTreeMap<OsString, OsString>,
     /// The operator's home directory.
@@ -57,6 +65,10 @@ pub struct Surroundings<'a> {
     pub exe: PathBuf,
     /// The first size of the terminal, until somebody attaches.
     pub size: Size,
+    /// Whether resumed agents go on by themselves with a turn that was cut, this once.
+    pub continue_turn: bool,
+    /// Hears, line by line, of what takes its time.
+    pub told: &'a dyn Fn(&str),
 }
 
 /// The field of the manifest that says whether the capsule has a unit of its own, and if not, why.
@@ -65,8 +77,8 @@ pub const ISOLATION: &str = "isolation";
 /// An instance that runs.
 #[derive(Debug)]
 pub struct Started {
-    /// What the operator should know about how long it will.
-    pub warning: Option<String>,
+    /// What the operator should know about how it was started, and how long it will run.
+    pub warnings: Vec<String>,
 }
 
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
@@ -74,79 +86,70 @@ pub struct Started {
 /// A start that fails leaves no process, and the instance as the status machine says.
 pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, StartError> {
     match launch(around, instance) {
-        Ok(outcome) => Ok(Started { warning: outcome.warning().map(str::to_owned) }),
+        Ok((outcome, mut warnings)) => {
+            warnings.extend(outcome.warning().map(str::to_owned));
+            Ok(Started { warnings })
+        }
         Err(error) => {
             tracing::warn!(id = %instance.id, "start failed: {error}");
-            finish::start_failed(around.store, instance.id, &error.to_string());
+            // What a set-up left half done is worth a look, and can be gone on with.
+            let keep = matches!(error, StartError::Tree(TreeError::Setup(_)));
+            finish::start_failed(around.store, instance.id, &error.to_string(), keep);
             Err(error)
         }
     }
 }
 
-fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<Outcome, StartError> {
-    let first = instance.sessions.first().ok_or(StartError::NoSession(instance.id))?;
-    let spec = spec(around, instance, first)?;
-    let unit = live::unit(around.store, instance.id);
-    let config = keeper_config(around, instance, unit.path());
-    let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
-    let launching = Launching::begin(&argv, config, &unit.keeper_log())?;
-    let isolation = isolate(around, instance.id, &launching);
-    let launched = launching.start(spec)?;
-    tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");
-    start_others(around, instance);
+fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Vec<String>), StartError> {
+    let instance = &trees::ready(around, instance)?;
+    if instance.generation > 1 {
+        processes::end_leftovers(instance.id);
+    }
+    let mut warnings = Vec::new();
+    let isolation = substrate::launch(around, instance, &mut warnings)?;
+    match isolation {
+        Outcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
+        _ => tracing::info!(id = %instance.id, "{isolation}"),
+    }
     around.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
         // Only a removal that was decided meanwhile refuses this, and that one stands.
         let _ = instance.apply(&Event::Launched, "the capsule runs", clock::now());
         instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
         Ok(())
     })?;
-    Ok(isolation)
+    Ok((isolation, warnings))
 }
 
-/// Moves the keeper out of the login before anything runs in it: whatever it starts is then where it is.
-fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> Outcome {
-    let keeper = launching.keeper().pid;
-    let outcome = unit::place(keeper, id, around.settings.unit, around.settings.linger);
-    match outcome {
-        Outcome::FellBack { .. } => tracing::warn!(%id, "{outcome}"),
-        _ => tracing::info!(%id, "{outcome}"),
-    }
-    outcome
-}
-
-/// Starts the sessions after the first. One that does not start must not take the others down; it is told in the log, and
-/// the instance is there to start it again from.
-fn start_others(around: &Surroundings<'_>, instance: &Instance) {
-    let Some((_, others)) = instance.sessions.split_first().filter(|(_, others)| !others.is_empty()) else {
-        return;
-    };
-    let started = live::connect(&live::unit(around.store, instance.id)).map_err(|e| e.to_string()).map(
-        |mut capsule| {
-            for session in others {
-                let asked = spec(around, instance, session).map_err(|e| e.to_string()).and_then(|spec| {
-                    let spawn = Spawn { spec: Box::new(spec), focus: false };
-                    capsule.call(&spawn, live::PATIENCE).map_err(|e| e.to_string())
-                });
-                if let Err(why) = asked {
-                    tracing::warn!(id = %instance.id, session = %session.id, "did not start: {why}");
-                }
-            }
-        },
-    );
-    if let Err(why) = started {
-        tracing::warn!(id = %instance.id, "only the first session was started: {why}");
-    }
-}
-
-fn spec(around: &Surroundings<'_>, instance: &Instance, session: &Session) -> Result<SpawnSpec, StartError> {
-    let outer = around.env.clone();
-    let mut env = environment::of_session(outer, instance.id, session.id, &session.cwd);
+/// The environment of what runs in `cwd` as session `id`: the launch's own, and the values that the recipe refers to.
+pub(crate) fn env_of(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    id: abide_model::SessionId,
+    cwd: &Path,
+) -> Result<BTreeMap<OsString, OsString>, SecretError> {
+    let mut env = environment::of_session(around.env.clone(), instance.id, id, cwd);
     for (name, reference) in &instance.recipe.env {
         let lookup = |name: &str| around.env.get(&OsString::from(name)).cloned();
         env.insert(name.into(), secrets::resolve(name, reference, &around.home, lookup)?.reveal());
     }
+    Ok(env)
+}
+
+/// What `session` is started with.
+pub(crate) fn spec(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    session: &Session,
+    warnings: &mut Vec<String>,
+) -> Result<SpawnSpec, StartError> {
+    let mut env = env_of(around, instance, session.id, &session.cwd)?;
+    let mut meta = serde_json::json!({ "agent": session.agent, "shell": [crate::load::shell(&around.env)] });
     let argv = match conversation::prepare(around, instance, session, &mut env)? {
-        Some(prepared) => prepared.argv,
+        Some(launch) => {
+            warnings.extend(launch.notices);
+            meta[launch.watched.0] = launch.watched.1;
+            launch.argv
+        }
         None => session.argv.clone(),
     };
     Ok(SpawnSpec {
@@ -157,37 +160,6 @@ fn spec(around: &Surroundings<'_>, instance: &Instance, session: &Session) -> Re
         cwd: session.cwd.as_os_str().into(),
         size: around.size,
         umask: None,
-        meta: serde_json::json!({ "agent": session.agent, "shell": [crate::load::shell(&around.env)] }),
+        meta,
     })
-}
-
-fn keeper_config(around: &Surroundings<'_>, instance: &Instance, unit: &Path) -> Config {
-    let own = |words: &[&str]| -> Vec<OsText> {
-        std::iter::once(around.exe.as_os_str().into()).chain(words.iter().map(Into::into)).collect()
-    };
-    let mut config = Config::new(unit.as_os_str(), instance.generation, own(&["capsule", "mux"]));
-    config.on_exit = own(&["capsule", "finish", instance.id.as_str()]);
-    config.options = serde_json::to_value(mux_options(around.settings, instance)).unwrap_or_default();
-    config
-}
-
-fn mux_options(settings: &Settings, instance: &Instance) -> MuxOptions {
-    let allowed = |permission: Permission| permission == Permission::Allow;
-    MuxOptions {
-        name: instance.name.clone().unwrap_or_else(|| instance.id.display_name()),
-        scrollback: usize::try_from(settings.scrollback).unwrap_or(usize::MAX),
-        journal_bytes: match settings.journal {
-            Journal::Off => 0,
-            Journal::Newest(size) => size.bytes(),
-        },
-        prefix: Prefix::try_from(settings.prefix.to_string()).unwrap_or_default(),
-        status_bar: match settings.status_bar {
-            abide_model::StatusBar::Bottom => StatusBar::Bottom,
-            abide_model::StatusBar::Top => StatusBar::Top,
-            abide_model::StatusBar::Off => StatusBar::Off,
-        },
-        clipboard: allowed(settings.terminal.clipboard),
-        links: allowed(settings.terminal.links),
-        notifications: allowed(settings.terminal.notifications),
-    }
 }

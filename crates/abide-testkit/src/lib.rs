@@ -1,5 +1,6 @@
 //! What the tests stand on. A helper here panics where a test should fail: nothing of it is part of the product.
 
+pub mod model_api;
 mod sandbox;
 mod terminal;
 

@@ -16,6 +16,7 @@ Environment:
   XDG_CONFIG_HOME  where configuration is kept (default: ~/.config)
   ABIDE_LOG        what goes to the log: warn, debug, info,abide_store=debug, …
   NO_COLOR         no colours
+  ABIDE_PLAIN      questions as numbered lines instead of dialogs
 
 `abide VERB --help` explains a verb and shows examples.";
 
@@ -38,6 +39,7 @@ pub enum Verb {
     Hardline(commands::hardline::Args),
     Resume(commands::resume::Args),
     Console(commands::console::Args),
+    Conversations(commands::conversations::Args),
     #[command(visible_aliases = ["ps", "status"])]
     Ls(commands::ls::Args),
     Send(commands::send::Args),
@@ -45,6 +47,7 @@ pub enum Verb {
     Wait(commands::wait::Args),
     Stop(commands::stop::Args),
     Eject(commands::eject::Args),
+    Leave(commands::leave::Args),
     Prune(commands::prune::Args),
     Trash(commands::trash::Args),
     Workspace(commands::workspace::Args),
@@ -65,12 +68,14 @@ impl Verb {
             Self::Hardline(_) => "hardline",
             Self::Resume(_) => "resume",
             Self::Console(_) => "console",
+            Self::Conversations(_) => "conversations",
             Self::Ls(_) => "ls",
             Self::Send(_) => "send",
             Self::Peek(_) => "peek",
             Self::Wait(_) => "wait",
             Self::Stop(_) => "stop",
             Self::Eject(_) => "eject",
+            Self::Leave(_) => "leave",
             Self::Prune(_) => "prune",
             Self::Trash(_) => "trash",
             Self::Workspace(_) => "workspace",

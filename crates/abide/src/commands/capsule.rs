@@ -6,8 +6,11 @@ use std::process::ExitCode;
 
 use abide_capsule::keeper::{self, KeeperArgs};
 use abide_capsule::mux;
-use abide_engine::{finish, live, reconcile};
+use abide_capsule::session::SessionId;
+use abide_engine::substrate::pane;
+use abide_engine::{activity, finish, live, reconcile};
 use abide_model::InstanceId;
+use abide_store::ReadError;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -22,8 +25,13 @@ pub fn run(argv: &[OsString]) -> Option<ExitCode> {
     let outcome = match verb {
         "keeper" => return Some(keeper_main(rest)),
         "mux" => return Some(mux_main()),
+        "report" => {
+            activity::report(std::io::stdin());
+            return Some(ExitCode::SUCCESS);
+        }
         "probe" => probe(),
         "finish" => finish_one(rest),
+        "enter" => enter(rest),
         "call" => call(rest),
         _ => Err(CommandError::usage(format!("`abide capsule {verb}` is not a verb"))
             .hint("these are not for people")),
@@ -46,7 +54,7 @@ fn keeper_main(rest: &[OsString]) -> ExitCode {
 fn mux_main() -> ExitCode {
     let _ = Context::for_verb("mux");
     match std::io::stdin().as_fd().try_clone_to_owned() {
-        Ok(link) => code(mux::run(link)),
+        Ok(link) => code(mux::run(link, activity::watch)),
         Err(error) => CommandError::failed(error).report(),
     }
 }
@@ -60,10 +68,30 @@ fn probe() -> Outcome {
 fn finish_one(rest: &[OsString]) -> Outcome {
     let context = Context::for_verb("finish")?;
     let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
-    let instance = context.store.read(id).map_err(CommandError::failed)?;
+    let instance = match context.store.read(id) {
+        // Whoever had it stopped was quicker.
+        Err(ReadError::NotFound(_)) => return Ok(()),
+        read => read.map_err(CommandError::failed)?,
+    };
     let policy = reconcile::policy(&context.config, &instance);
-    finish::finish(&context.store, id, policy).map_err(CommandError::failed)?;
-    Ok(())
+    match finish::finish(&context.store, id, policy) {
+        Err(_) if matches!(context.store.read(id), Err(ReadError::NotFound(_))) => Ok(()),
+        finished => finished.map(drop).map_err(CommandError::failed),
+    }
+}
+
+/// What tmux runs in a pane: `abide capsule enter ID SESSION`, and without a session in one that is opened by hand.
+fn enter(rest: &[OsString]) -> Outcome {
+    let context = Context::for_verb("enter")?;
+    let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
+    let session = rest.get(1).map(|_| word(rest, 1)).transpose()?;
+    let session = session.map(SessionId::new).transpose().map_err(CommandError::usage)?;
+    let entered = pane::run(&context.store, id, session, &std::env::current_exe()?);
+    entered.map_err(|error| {
+        // Its own words are gone with the pane.
+        tracing::error!(%id, "the pane ends: {error}");
+        CommandError::failed(error)
+    })
 }
 
 /// Sends one request as it is and prints the reply: `abide capsule call ID '{"verb": "status"}'`.

@@ -1,11 +1,16 @@
 //! `abide eject`
 
-use abide_engine::{finish, target};
+use abide_engine::{finish, target, trees};
+use abide_model::Instance;
+use abide_model::evidence::{self, Verdict};
+use abide_model::status::Ending;
+use abide_tui::Ask;
+use abide_tui::screens::{Confirm, confirm, evidence_items};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::stop;
+use super::{ended, stop};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,12 +42,30 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         return Err(CommandError::usage("eject ends a whole instance")
             .hint("`abide stop ID/SESSION` ends one session"));
     }
-    let question = format!("End {} and everything that runs in it?", id.display_name());
-    if !args.clean && !context.confirm(&question, "--clean")? {
+    if !args.clean && !confirmed(&found.instance, context)? {
         return Ok(context.printer.line("Nothing was ended.")?);
     }
-    finish::discard(&context.store, id, "ejected by the operator").map_err(CommandError::failed)?;
-    Ok(context
-        .printer
-        .line(format!("{} is gone; `abide trash restore {id}` brings it back", id.display_name()))?)
+    finish::discard(&context.store, &found.instance, Ending::Discard, "ejected by the operator")
+        .map_err(CommandError::failed)?;
+    Ok(context.printer.line(ended::gone(id))?)
+}
+
+/// Asks, having shown what would go.
+fn confirmed(instance: &Instance, context: &Context) -> Outcome<bool> {
+    let question = format!("End {} and everything that runs in it?", instance.id.display_name());
+    let evidence = trees::evidence(&context.store, instance);
+    if evidence::verdict(&evidence) == Verdict::Clean || !context.can_ask() {
+        return context.confirm(&question, "--clean");
+    }
+    let asked = Confirm {
+        title: "eject".to_owned(),
+        question,
+        list: evidence_items(&evidence),
+        note: Some(
+            "None of this is known to exist elsewhere. It goes to the trash with the instance.".to_owned(),
+        ),
+        yes: "End it and remove all this".to_owned(),
+        no: "Leave it as it is".to_owned(),
+    };
+    Ok(confirm(&Ask::here(), &asked) == Some(true))
 }

@@ -1,7 +1,15 @@
 //! `abide explain`
 
+use std::time::Duration;
+
+use abide_capsule::protocol::{Evidence, EvidenceReply, SessionStatus};
+use abide_engine::follow::{self, Look};
 use abide_engine::start::ISOLATION;
-use abide_model::{Instance, Safe};
+use abide_engine::{live, reconcile, trees};
+use abide_model::decide::{self, Leave, Leaving, Stopped};
+use abide_model::evidence;
+use abide_model::time::human;
+use abide_model::{Choice, Instance, InstanceId, Policy, Safe, Session, Status};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -21,10 +29,104 @@ pub struct Args {
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let id = super::find(&args.target, context)?;
     let instance = context.store.read(id).map_err(CommandError::failed)?;
-    for line in explanation(&instance) {
+    let live = live::status(&live::unit(&context.store, id)).ok();
+    let instance = follow::follow(&context.store, instance, live.as_ref(), Look::Close);
+    let doing =
+        live.iter().flat_map(|status| &status.sessions).flat_map(|session| doing(context, id, session));
+    let outlook = outlook(&instance, context);
+    let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
+    let lines: Vec<String> = known.chain(history(&instance)).collect();
+    for line in lines {
         context.printer.line(line)?;
     }
     Ok(())
+}
+
+/// What its trees hold, what would happen to it at its end, and what a resume would do.
+fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
+    let evidence = trees::evidence(&context.store, instance);
+    let mut lines: Vec<String> = evidence.iter().flat_map(super::prune::held).collect();
+    let policy = instance.policy.or_else(|| reconcile::policy(&context.config, instance));
+    let (stopped, verdict) = (Stopped::LastSessionEnded, evidence::verdict(&evidence));
+    let decided = decide::leave(&Leaving { policy: policy.unwrap_or(Policy::Keep), stopped, verdict });
+    let end = match decided.decision {
+        Leave::Finish(_) => "it would be cleaned up, and the trash would have it".to_owned(),
+        Leave::Keep(kept) => format!("it would be kept as {kept}"),
+    };
+    let coming = || -> String {
+        let sessions = instance.sessions_to_resume();
+        sessions.iter().map(|session| described(session)).collect::<Vec<_>>().join(", ")
+    };
+    match &instance.status.status {
+        Status::Active => {
+            lines.push(format!("if its last session ended now, {end}: {}", decided.reason));
+            lines.push("a resume is not needed: `abide hardline` reconnects (tier 0)".to_owned());
+        }
+        Status::Restorable(_) => {
+            let held = instance.recipe.substrate;
+            lines.push(format!(
+                "a resume starts the {held} again in the same unit (tier host) with {}",
+                coming()
+            ));
+        }
+        _ => {}
+    }
+    lines
+}
+
+/// How a session would come back.
+fn described(session: &Session) -> String {
+    match &session.conversation {
+        Some(bound) => format!("{} in conversation {}", session.name, bound.id),
+        None if session.agent.is_some() => format!("{} in a new conversation", session.name),
+        None => session.name.clone(),
+    }
+}
+
+/// What a running session is doing, and what every source says about it.
+fn doing(context: &Context, id: InstanceId, session: &SessionStatus) -> Vec<String> {
+    let ask = Evidence { session: session.id.clone() };
+    let asked =
+        live::connect(&live::unit(&context.store, id)).and_then(|mut mux| mux.call(&ask, live::PATIENCE));
+    let Ok(EvidenceReply { activity, statements }) = asked else { return Vec::new() };
+    let age = |ms: u64| human(Duration::from_millis(ms));
+    let mut lines = vec![
+        format!("{} ({}) is {} ({})", session.id, Safe(&session.name), activity.state, age(activity.for_ms)),
+        format!("  because {}", Safe(&activity.because)),
+    ];
+    lines.extend(activity.question.map(|question| format!("  it asks: {}", Safe(question))));
+    lines.extend(statements.iter().map(|one| {
+        format!("  {:10}  {:11}  {:>4}  {}", one.source, one.says, age(one.for_ms), Safe(&one.detail))
+    }));
+    lines
+}
+
+/// What is known of the conversation that a session is in.
+fn conversation(session: &Session) -> Vec<String> {
+    let mut lines = match &session.conversation {
+        None => vec![format!("{} ({}) is in no conversation that is known yet", session.id, session.name)],
+        Some(bound) => vec![
+            format!(
+                "{} ({}) is in conversation {} since {}",
+                session.id, session.name, bound.id, bound.bound
+            ),
+            format!("  because {}", bound.origin.meaning()),
+        ],
+    };
+    let transcript = session.conversation.as_ref().and_then(|bound| bound.transcript.as_ref());
+    lines.extend(transcript.map(|path| format!("  its transcript is {}", path.display())));
+    let setup = session.setup.as_ref().filter(|_| transcript.is_none());
+    lines.extend(
+        setup.map(|setup| format!("  its transcript is looked for in {}", setup.config_dir.display())),
+    );
+    let parked: Vec<&str> = session.parked.iter().map(|parked| parked.id.as_str()).collect();
+    if !parked.is_empty() {
+        lines.push(format!("  it was in {} before", parked.join(", ")));
+    }
+    lines.extend(
+        session.exit.as_ref().and_then(|exit| exit.why.as_ref()).map(|why| format!("  {}", Safe(why))),
+    );
+    lines
 }
 
 pub fn explanation(instance: &Instance) -> Vec<String> {
@@ -42,7 +144,12 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
     ];
     let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
     lines.extend(isolation.map(|text| format!("  {}", Safe(text))));
-    lines.push("history:".to_owned());
-    lines.extend(instance.history.iter().map(|c| format!("  {}  {:30}  {}", c.at, c.to, c.because)));
+    lines.extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation));
     lines
+}
+
+/// How it came to be what it is.
+pub fn history(instance: &Instance) -> Vec<String> {
+    let changes = instance.history.iter().map(|c| format!("  {}  {:30}  {}", c.at, c.to, Safe(&c.because)));
+    std::iter::once("history:".to_owned()).chain(changes).collect()
 }

@@ -2,14 +2,16 @@
 
 use std::io::IsTerminal;
 
-use abide_capsule::client::{self, AttachEnd, AttachOptions};
+use abide_capsule::client::{AttachEnd, AttachOptions};
 use abide_capsule::session::SessionId;
-use abide_engine::{live, reconcile, target};
+use abide_engine::{reconcile, substrate, target};
 use abide_model::{InstanceId, Status, vars};
 use abide_sys::clock;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+
+use super::ended;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,14 +69,17 @@ pub fn attach(
         tracing::info!(%id, outer = %outer.to_string_lossy(), "attaching from inside another session");
     }
     let session = session.map(|s| SessionId::new(s.to_string())).transpose().map_err(CommandError::failed)?;
-    let unit = live::unit(&context.store, id);
     let prefix = context.config.load().map_or(0, |settings| settings.prefix.byte());
     let options = AttachOptions { session, read_only, prefix };
-    let end = client::attach(&unit, &options).map_err(CommandError::failed)?;
+    let end = substrate::of(&context.store, id).attach(&options).map_err(CommandError::failed)?;
     note_visit(id, context);
     match end {
         AttachEnd::Lost(message) => Err(CommandError::failed(message).hint("`abide ls` shows what is left")),
-        end => Ok(context.printer.line(format!("[{}: {}]", id.display_name(), end.message()))?),
+        // A spectator decides nothing.
+        end if read_only => {
+            Ok(context.printer.line(format!("[{}: {}]", id.display_name(), end.message()))?)
+        }
+        end => ended::tell(id, &end, context),
     }
 }
 

@@ -5,14 +5,18 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use abide_capsule::session::Size;
+use abide_config::Role;
+use abide_engine::conversations::Take;
 use abide_engine::load::{self, Request};
 use abide_engine::start::Surroundings;
-use abide_model::{Policy, Safe, vars};
+use abide_engine::trees::Wish;
+use abide_model::{Isolation, Policy, Safe, Scope, Substrate, vars};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::hardline;
+use super::come_back::{self, Answer};
+use super::{hardline, linger};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,6 +24,9 @@ Examples:
   abide load codex                     codex, in this directory
   abide load shell                     your shell
   abide load htop                      any command
+  abide load --isolation worktree      in a git worktree of this directory, on a branch of its own
+  abide load --adopt 0199a7c2          go on with a conversation that `abide conversations` lists
+  abide load --fork k7p9               go on with a copy of what the agent in k7p9 knows
   abide load claude --detach --name review -- --model opus
                                        start it without attaching; what follows `--` goes to the agent
 
@@ -37,6 +44,30 @@ pub struct Args {
     /// What to call the instance
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Go on with this conversation; the beginning of its id is enough
+    #[arg(long, value_name = "ID", conflicts_with = "fork")]
+    adopt: Option<String>,
+    /// Go on with a copy of this conversation, or of the one that this instance or session is in
+    #[arg(long, value_name = "ID")]
+    fork: Option<String>,
+    /// What holds the sessions: `capsule`, or `tmux` for a tmux server of abide's own; default: as configured
+    #[arg(long, value_name = "SUBSTRATE")]
+    substrate: Option<Substrate>,
+    /// Whether abide may turn on linger for you, which sessions need to survive your logout; remembered
+    #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new())]
+    linger: Option<bool>,
+    /// How this directory is given: `shared`, or a `worktree` or `clone` of its own; default: as the workspace says
+    #[arg(long, value_name = "MODE")]
+    isolation: Option<Isolation>,
+    /// Begin the worktree or clone at this commit or branch; default: HEAD
+    #[arg(long, value_name = "REV", requires = "isolation", conflicts_with = "branch")]
+    base: Option<String>,
+    /// Work on this existing branch, instead of one of its own
+    #[arg(long, value_name = "BRANCH", requires = "isolation")]
+    branch: Option<String>,
+    /// Start a new instance, and do not offer to come back to one that is there
+    #[arg(long)]
+    new: bool,
     /// Keep the instance when its last session ends, whatever the policy says
     #[arg(long, conflicts_with = "clean")]
     keep: bool,
@@ -60,43 +91,81 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         _ => None,
     };
     super::check_name(args.name.as_deref(), &context.store)?;
+    linger::settle(args.linger, context)?;
+    let detach = args.detach;
     let loaded = with_surroundings(&dir, context, |around| {
+        if !args.describes_a_new_one() && comes_back(around, &dir, args.program.as_deref(), context)? {
+            return Ok(None);
+        }
+        let role = context.config.role(&around.settings.role).map_err(CommandError::failed)?;
         let request = Request {
             program: args.program,
             args: args.args,
             name: args.name,
             policy,
-            workspace: around.workspace.clone(),
             dir: dir.clone(),
             role: around.settings.role.to_string(),
+            substrate: args.substrate.unwrap_or(around.settings.substrate),
+            take: args.adopt.map(Take::Adopt).or(args.fork.map(Take::Fork)),
+            wish: Wish { isolation: args.isolation, base: args.base, branch: args.branch },
+            setup: setup(around, role),
         };
-        load::load(around, &request)
+        load::load(around, &request).map(Some).map_err(CommandError::failed)
     })?;
-    let loaded = loaded.map_err(CommandError::failed)?;
-    if let Some(warning) = &loaded.warning {
+    let Some(loaded) = loaded? else { return Ok(()) };
+    for warning in &loaded.warnings {
         context.warn(warning);
     }
-    if args.detach {
+    if detach {
+        super::watch_boot(loaded.id, context)?;
         let name = loaded.program.decision.name();
         return Ok(context.printer.line(format!("{}  {}", loaded.id.display_name(), Safe(name)))?);
     }
-    hardline::attach(loaded.id, None, false, context)
+    super::attach_started(loaded.id, context)
+}
+
+impl Args {
+    /// Whether more is said of the instance than which agent it runs: then no other is meant.
+    fn describes_a_new_one(&self) -> bool {
+        let said = [&self.name, &self.adopt, &self.fork, &self.base, &self.branch];
+        let flags = [self.new, self.detach, self.keep, self.clean, self.isolation.is_some()];
+        said.iter().any(|said| said.is_some()) || flags.contains(&true) || !self.args.is_empty()
+    }
+}
+
+/// Whether the operator came back to an instance that is there, or wants nothing at all.
+fn comes_back(
+    around: &Surroundings<'_>,
+    dir: &Path,
+    program: Option<&str>,
+    context: &Context,
+) -> Outcome<bool> {
+    let workspace = around.workspace.as_ref().map(|(name, _)| name.to_string());
+    let scope = Scope { workspace, ..Scope::directory(dir.to_owned()) };
+    let program = load::choose(around, program).decision.name();
+    let answer = come_back::offer(&scope, around.settings.role.as_str(), &program, context)?;
+    Ok(matches!(answer, Answer::Done))
+}
+
+/// The command that makes a new instance ready: the workspace's, else the role's.
+fn setup(around: &Surroundings<'_>, role: Role) -> Vec<String> {
+    let own = around.workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
+    own.or(role.setup).unwrap_or_default()
 }
 
 /// Gathers what a start from `dir` needs, and starts.
 pub fn with_surroundings<T>(
     dir: &Path,
     context: &Context,
-    start: impl FnOnce(&Surroundings<'_>) -> T,
+    start: impl FnOnce(&mut Surroundings<'_>) -> T,
 ) -> Outcome<T> {
     let scope = context.config.workspace_for(dir).map_err(CommandError::failed)?;
     let mut settings = context.config.load().map_err(CommandError::failed)?;
-    let workspace = scope.workspace.map(|(name, workspace)| {
-        settings = settings.clone().overridden_by(&workspace);
-        name.to_string()
+    let workspace = scope.workspace.inspect(|(_, workspace)| {
+        settings = settings.clone().overridden_by(workspace);
     });
     let env: BTreeMap<_, _> = std::env::vars_os().collect();
-    Ok(start(&Surroundings {
+    Ok(start(&mut Surroundings {
         store: &context.open_store()?,
         settings: &settings,
         workspace,
@@ -104,6 +173,8 @@ pub fn with_surroundings<T>(
         env,
         exe: std::env::current_exe()?,
         size: terminal_size().unwrap_or_default(),
+        continue_turn: false,
+        told: &|line| context.warn(line),
     }))
 }
 

@@ -1,8 +1,9 @@
 //! `abide ls`
 
-use abide_engine::list::{self, Listing, Row};
+use abide_engine::list::{self, Listing, Row, SessionRow};
 use abide_engine::reconcile;
 use abide_model::time::human;
+use abide_model::{Choice, Doing, Timestamp};
 use abide_sys::clock;
 
 use crate::context::Context;
@@ -45,7 +46,7 @@ fn table(listing: &Listing) -> Table {
             (row.name.clone().unwrap_or_default(), Tone::Plain),
             (status(row), tone(&row.state)),
             (human(row.since.age(now)), Tone::Faint),
-            (sessions(row), Tone::Plain),
+            (sessions(row, now), Tone::Plain),
             (row.workspace.clone().unwrap_or_else(|| row.dir.clone()), Tone::Plain),
         ]);
     }
@@ -77,6 +78,17 @@ fn tone(state: &str) -> Tone {
     }
 }
 
-fn sessions(row: &Row) -> String {
-    row.sessions.iter().map(|s| s.label.as_deref().unwrap_or(&s.name)).collect::<Vec<_>>().join(", ")
+fn sessions(row: &Row, now: Timestamp) -> String {
+    row.sessions.iter().map(|session| described(session, now)).collect::<Vec<_>>().join(", ")
+}
+
+/// A session and what it is doing, where that is known.
+fn described(session: &SessionRow, now: Timestamp) -> String {
+    let name = session.label.as_deref().unwrap_or(&session.name);
+    match (session.activity, session.activity_since) {
+        (None | Some(Doing::Unknown), _) | (_, None) => name.to_owned(),
+        (Some(doing), Some(since)) => {
+            format!("{name} ({} {})", doing.as_str().replace('_', " "), human(since.age(now)))
+        }
+    }
 }

@@ -1,13 +1,18 @@
 //! One file per verb: its arguments, and the few lines between the engine and the terminal.
 
 pub mod capsule;
+pub mod come_back;
 pub mod completions;
 pub mod config;
 pub mod console;
+pub mod conversations;
 pub mod doctor;
 pub mod eject;
+pub mod ended;
 pub mod explain;
 pub mod hardline;
+pub mod leave;
+pub mod linger;
 pub mod load;
 pub mod ls;
 pub mod man;
@@ -25,8 +30,10 @@ pub mod workspace;
 use std::io::IsTerminal;
 
 use abide_capsule::session::SessionId;
-use abide_capsule::unit::Unit;
-use abide_engine::{live, target};
+use abide_engine::boot::{self, BootFailure};
+use abide_engine::substrate::{self, Substrate};
+use abide_engine::target;
+use abide_model::InstanceId;
 use abide_store::{ResolveError, Store};
 
 use crate::cli::Verb;
@@ -42,12 +49,14 @@ pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
         Some(Verb::Hardline(args)) => hardline::run(args, context),
         Some(Verb::Resume(args)) => resume::run(args, context),
         Some(Verb::Console(args)) => console::run(args, context),
+        Some(Verb::Conversations(args)) => conversations::run(args, context),
         Some(Verb::Ls(args)) => ls::run(args, context),
         Some(Verb::Send(args)) => send::run(args, context),
         Some(Verb::Peek(args)) => peek::run(args, context),
         Some(Verb::Wait(args)) => wait::run(args, context),
         Some(Verb::Stop(args)) => stop::run(args, context),
         Some(Verb::Eject(args)) => eject::run(args, context),
+        Some(Verb::Leave(args)) => leave::run(args, context),
         Some(Verb::Prune(args)) => prune::run(args, context),
         Some(Verb::Trash(args)) => trash::run(args, context),
         Some(Verb::Workspace(args)) => workspace::run(args, context),
@@ -68,26 +77,49 @@ fn not_there_yet(verb: &str) -> CommandError {
 }
 
 /// The instance that `word` means.
-fn find(word: &str, context: &Context) -> Outcome<abide_model::InstanceId> {
+fn find(word: &str, context: &Context) -> Outcome<InstanceId> {
     context.store.resolve(word).map_err(CommandError::failed)
 }
 
-/// The session that `word` means, and where its capsule is. An instance with one session needs no more than its name.
-fn session_target(word: &str, context: &Context) -> Outcome<(Unit, SessionId)> {
+/// The session that `word` means, and what holds it. An instance with one session needs no more than its name.
+fn session_target(word: &str, context: &Context) -> Outcome<(Box<dyn Substrate>, SessionId)> {
     let found = target::find(&context.store, word).map_err(CommandError::failed)?;
-    let unit = live::unit(&context.store, found.instance.id);
+    let held = substrate::of(&context.store, found.instance.id);
     if let Some(session) = found.session {
-        return Ok((unit, SessionId::new(session.to_string()).map_err(CommandError::failed)?));
+        return Ok((held, SessionId::new(session.to_string()).map_err(CommandError::failed)?));
     }
-    let status = live::status(&unit).map_err(CommandError::failed)?;
+    let status = held.status().map_err(CommandError::failed)?;
     match &status.sessions[..] {
-        [only] => Ok((unit, only.id.clone())),
+        [only] => Ok((held, only.id.clone())),
         [] => Err(CommandError::failed(format!("{} has no session", found.instance.id.display_name()))),
         several => {
             let all: Vec<String> = several.iter().map(|s| format!("{word}/{} ({})", s.id, s.name)).collect();
             Err(CommandError::usage(format!("{word} has several sessions"))
                 .hint(format!("name one: {}", all.join(", "))))
         }
+    }
+}
+
+/// Waits for the agents of an instance that was just started to come up, and says why one did not.
+fn watch_boot(id: InstanceId, context: &Context) -> Outcome {
+    boot::verify(&context.store, id).map_err(|failure| did_not_come_up(&failure))
+}
+
+/// Attaches to an instance that was just started. An agent that did not come up takes its screen along; what it said last
+/// is told afterwards.
+fn attach_started(id: InstanceId, context: &Context) -> Outcome {
+    let attached = hardline::attach(id, None, false, context);
+    match boot::what_went_wrong(&context.store, id) {
+        Some(failure) => Err(did_not_come_up(&failure)),
+        None => attached,
+    }
+}
+
+fn did_not_come_up(failure: &BootFailure) -> CommandError {
+    let error = CommandError::failed(failure);
+    match failure.last.as_slice() {
+        [] => error,
+        last => error.hint(format!("its last words:\n  {}", last.join("\n  "))),
     }
 }
 

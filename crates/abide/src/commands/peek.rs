@@ -1,7 +1,6 @@
 //! `abide peek`
 
-use abide_capsule::protocol::{Format, Snapshot};
-use abide_engine::live;
+use abide_capsule::protocol::Format;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -33,15 +32,13 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let (unit, session) = session_target(&args.target, context)?;
+    let (held, session) = session_target(&args.target, context)?;
     let format = match (args.json, args.colour) {
         (true, _) => Format::Cells,
         (_, true) => Format::Ansi,
         _ => Format::Text,
     };
-    let mut capsule = live::connect(&unit).map_err(CommandError::failed)?;
-    let request = Snapshot { session: Some(session), format, scrollback: args.scrollback };
-    let snapshot = capsule.call(&request, live::PATIENCE).map_err(CommandError::failed)?;
+    let snapshot = held.screen(&session, format, args.scrollback).map_err(CommandError::failed)?;
     if args.json {
         return Ok(context.printer.json(&snapshot)?);
     }

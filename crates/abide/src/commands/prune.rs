@@ -1,16 +1,30 @@
 //! `abide prune`
 
-use crate::context::Context;
-use crate::error::Outcome;
+use std::time::Duration;
 
-use super::not_there_yet;
+use abide_engine::prune::{self, Plan, Request};
+use abide_model::evidence::MountEvidence;
+use abide_model::time::human;
+use abide_sys::clock;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::print::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
-  abide prune --dry-run    what would go
-  abide prune --yes        remove it without asking";
+  abide prune                              finish what was cut short, and show what more could go
+  abide prune --dry-run                    only show it
+  abide prune --yes                        without asking
+  abide prune --discard-restorable --older-than 30
+                                           kept instances too that nobody touched for 30 days
+  abide prune --discard-restorable --scope shop
+                                           all that is kept of the workspace `shop`, or of a directory
 
-/// Remove what is finished: nothing that can be resumed, nothing that holds work
+Kept instances are never touched without --discard-restorable, which first lists what each holds that exists nowhere
+else. They go to the trash, from where `abide trash restore` brings them back until their time there is over.";
+
+/// Remove what has had its time
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
@@ -20,9 +34,93 @@ pub struct Args {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
+    /// Only what was kept for more than so many days
+    #[arg(long, value_name = "DAYS")]
+    older_than: Option<u32>,
+    /// Only of this workspace, or of this directory and what is below it
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// Kept instances too, after listing what they hold
+    #[arg(long)]
+    discard_restorable: bool,
 }
 
-pub fn run(args: Args, _: &mut Context) -> Outcome {
-    let Args { dry_run: _, yes: _ } = args;
-    Err(not_there_yet("prune"))
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    let settings = context.config.load().map_err(CommandError::failed)?;
+    let request = Request {
+        older_than: args.older_than.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
+        scope: args.scope,
+        restorable: args.discard_restorable,
+    };
+    let plan = prune::plan(&std::env::current_dir()?, &context.store, &context.config, &settings, &request)
+        .map_err(CommandError::failed)?;
+    if plan.left_alone > 0 {
+        let line = match plan.left_alone {
+            1 => "1 kept instance is left alone; --discard-restorable includes it".to_owned(),
+            n => format!("{n} kept instances are left alone; --discard-restorable includes them"),
+        };
+        context.printer.toned_line(Tone::Faint, line)?;
+    }
+    let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len();
+    if number == 0 {
+        return Ok(context.printer.line("There is nothing to remove.")?);
+    }
+    show(&plan, context)?;
+    if args.dry_run {
+        return Ok(());
+    }
+    if !args.yes && !context.confirm("Remove all this?", "--yes")? {
+        return Ok(context.printer.line("Nothing was removed.")?);
+    }
+    let mut failed = 0;
+    prune::carry_out(&context.store, &plan, |what, gone| {
+        if let Err(error) = gone {
+            failed += 1;
+            context.warn(&format!("{what} is still there: {error}"));
+        }
+    });
+    match failed {
+        0 => Ok(context.printer.line(format!("Removed {number}."))?),
+        n => {
+            Err(CommandError::failed(format!("{n} could not be removed"))
+                .hint("`abide explain ID` says more"))
+        }
+    }
+}
+
+fn show(plan: &Plan, context: &Context) -> Outcome {
+    for (instance, evidence) in &plan.instances {
+        let age = human(instance.status.since.age(clock::now()));
+        let (name, dir) = (instance.id.display_name(), instance.scope.dir.display());
+        let line = format!("{name}  {}, {age}  {dir}  to the trash", instance.status.status);
+        context.printer.toned_line(Tone::Strong, line)?;
+        for line in evidence.iter().flat_map(held) {
+            context.printer.line(format!("    {line}"))?;
+        }
+    }
+    for entry in &plan.trash {
+        context.printer.line(format!("{}  in the trash  for good: {}", entry.decision, entry.reason))?;
+    }
+    for worktree in &plan.worktrees {
+        let tree = worktree.tree.display();
+        context.printer.line(format!("{tree}  gone, but git still has it registered  to be forgotten"))?;
+    }
+    Ok(())
+}
+
+/// What a mount holds that exists nowhere else, line by line.
+pub fn held(mount: &MountEvidence) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", mount.isolation, mount.target)];
+    lines.extend(mount.files.iter().map(|file| format!("  {} {}", file.code, file.path)));
+    lines.extend(mount.ahead.iter().map(|branch| {
+        let commits = if branch.commits == 1 { "commit" } else { "commits" };
+        format!("  {} {} {commits} ({})", branch.branch, branch.commits, branch.against)
+    }));
+    lines.extend(mount.stashes.iter().map(|stash| format!("  stash: {stash}")));
+    lines.extend(mount.operation.iter().map(|operation| format!("  in the middle of: {operation}")));
+    lines.extend(mount.unknown.iter().map(|why| format!("  not known: {why}")));
+    if lines.len() == 1 {
+        lines.push("  nothing at risk".to_owned());
+    }
+    lines
 }

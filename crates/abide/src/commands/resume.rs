@@ -1,8 +1,8 @@
 //! `abide resume`
 
-use abide_engine::resume::{self, ResumeError};
+use abide_engine::resume::{self, Brake};
 use abide_engine::{reconcile, target};
-use abide_model::{Instance, InstanceId};
+use abide_model::Instance;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -16,9 +16,11 @@ Examples:
   abide resume --all           everything that a crash, a stop or a reboot took down
   abide resume --all --dry-run
                                only say what that would be
+  abide resume k7p9 --continue-turn
+                               have the agent finish the turn that was cut; its tools may run twice
 
 The same tabs come back with their scrollback, in the same directory. One after the other is started and looked at;
-after three failures in a row the rest is left alone.";
+after three failures in a row, or two agents that are not logged in, the rest is left alone.";
 
 /// Bring kept instances back
 #[derive(Debug, clap::Args)]
@@ -36,11 +38,14 @@ pub struct Args {
     /// Do not attach
     #[arg(long, short)]
     detach: bool,
+    /// Have agents go on by themselves with a turn that was cut, where they can; tools may run twice
+    #[arg(long)]
+    continue_turn: bool,
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
-    let Some(word) = &args.target else { return all(&resume::interrupted(&entries), args.dry_run, context) };
+    let Some(word) = &args.target else { return all(&resume::interrupted(&entries), &args, context) };
     let instance = target::find(&context.store, word).map_err(CommandError::failed)?.instance;
     if args.dry_run {
         return Ok(context.printer.line(described(&instance))?);
@@ -49,15 +54,18 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         return Err(CommandError::usage("there is no terminal to attach to")
             .hint("--detach resumes it without attaching"));
     }
-    let resumed =
-        load::with_surroundings(&instance.scope.dir, context, |around| resume::resume(around, instance.id))?;
-    if let Some(warning) = resumed.map_err(CommandError::failed)?.warning {
+    let started = load::with_surroundings(&instance.scope.dir, context, |around| {
+        around.continue_turn = args.continue_turn;
+        resume::resume(around, instance.id)
+    })?;
+    for warning in started.map_err(CommandError::failed)?.warnings {
         context.warn(&warning);
     }
-    match args.detach {
-        true => Ok(context.printer.line(format!("{} is back", instance.id.display_name()))?),
-        false => hardline::attach(instance.id, None, false, context),
+    if !args.detach {
+        return super::attach_started(instance.id, context);
     }
+    super::watch_boot(instance.id, context)?;
+    Ok(context.printer.line(format!("{} is back", instance.id.display_name()))?)
 }
 
 fn described(instance: &Instance) -> String {
@@ -67,33 +75,43 @@ fn described(instance: &Instance) -> String {
     format!("{name}  {}  {}  {dir}", instance.status.status, sessions.join(", "))
 }
 
-fn all(interrupted: &[&Instance], dry_run: bool, context: &Context) -> Outcome {
+fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
     if interrupted.is_empty() {
         return Ok(context.printer.line("Nothing was interrupted.")?);
     }
-    if dry_run {
+    if args.dry_run {
         for instance in interrupted {
             context.printer.line(described(instance))?;
         }
         return Ok(());
     }
-    let ids: Vec<InstanceId> = interrupted.iter().map(|instance| instance.id).collect();
-    let mut failed = 0;
-    let mut told = |id: InstanceId, outcome: Result<(), ResumeError>| {
-        let line = match outcome {
-            Ok(()) => format!("{} is back", id.display_name()),
+    let mut brake = Brake::default();
+    let (mut failed, mut tried) = (0, 0);
+    for instance in interrupted {
+        if brake.holds() {
+            break;
+        }
+        let (id, name) = (instance.id, instance.id.display_name());
+        let resumed = load::with_surroundings(&instance.scope.dir, context, |around| {
+            around.continue_turn = args.continue_turn;
+            resume::resume_watched(around, id)
+        })?;
+        brake.note(&resumed);
+        tried += 1;
+        let line = match resumed {
+            Ok(started) => {
+                started.warnings.iter().for_each(|warning| context.warn(&format!("{name}: {warning}")));
+                format!("{name} is back")
+            }
             Err(error) => {
                 failed += 1;
-                format!("{} did not come back: {error}", id.display_name())
+                format!("{name} did not come back: {error}")
             }
         };
         // Nobody may be looking, as at boot; what happened is in the log too.
         let _ = context.printer.line(line);
-    };
-    let dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
-    let left_out =
-        load::with_surroundings(&dir, context, |around| resume::resume_all(around, &ids, &mut told))?;
-    match (failed, left_out) {
+    }
+    match (failed, interrupted.len() - tried) {
         (0, 0) => Ok(()),
         (n, 0) => {
             Err(CommandError::failed(format!("{n} did not come back")).hint("they are kept as they were"))

@@ -1,7 +1,11 @@
 //! `abide send`
 
-use abide_capsule::protocol::{Input, Send};
-use abide_engine::live;
+use std::time::Duration;
+
+use abide_capsule::mux;
+use abide_capsule::protocol::Input;
+use abide_engine::target;
+use abide_model::Session;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -32,17 +36,31 @@ pub struct Args {
     no_enter: bool,
 }
 
+/// Some agents take an Enter that comes with a paste for part of it, so that what was pasted is not sent off unread.
+const AFTER_A_PASTE: Duration = Duration::from_millis(150);
+
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let (unit, session) = session_target(&args.target, context)?;
-    let mut input = Vec::new();
-    if let Some(text) = args.text {
-        input.push(Input::Text(text));
-        if !args.no_enter && args.key.is_empty() {
-            input.push(Input::Key("enter".to_owned()));
-        }
+    let mut keys = args.key;
+    if args.text.is_some() && keys.is_empty() && !args.no_enter {
+        keys.push("enter".to_owned());
     }
-    input.extend(args.key.into_iter().map(Input::Key));
-    let mut capsule = live::connect(&unit).map_err(CommandError::failed)?;
-    capsule.call(&Send { session, input }, live::PATIENCE).map_err(CommandError::failed)?;
-    Ok(())
+    // Before anything is typed: half of what was asked for is worse than nothing.
+    if let Some(wrong) = keys.iter().find(|key| mux::key_bytes(key, false).is_none()) {
+        return Err(CommandError::usage(format!("`{wrong}` is not the name of a key"))
+            .hint("Enter, Tab, Escape, Up, PageDown, F5, C-c, M-x …"));
+    }
+    let (held, session) = session_target(&args.target, context)?;
+    let mut input: Vec<Input> = args.text.into_iter().map(Input::Text).collect();
+    if !input.is_empty() && !keys.is_empty() && runs_an_agent(&args.target, context) {
+        held.send(&session, std::mem::take(&mut input)).map_err(CommandError::failed)?;
+        std::thread::sleep(AFTER_A_PASTE);
+    }
+    input.extend(keys.into_iter().map(Input::Key));
+    held.send(&session, input).map_err(CommandError::failed)
+}
+
+fn runs_an_agent(word: &str, context: &Context) -> bool {
+    let Ok(found) = target::find(&context.store, word) else { return false };
+    let meant = |session: &&Session| found.session.is_none_or(|id| id == session.id);
+    found.instance.sessions.iter().filter(meant).any(|session| session.agent.is_some())
 }

@@ -1,9 +1,8 @@
 //! `abide stop`
 
-use abide_capsule::protocol::Kill;
 use abide_capsule::session::SessionId;
 use abide_engine::finish::{self, Outcome as Finished};
-use abide_engine::{live, reconcile, target};
+use abide_engine::{follow, reconcile, substrate, target};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -23,14 +22,14 @@ pub struct Args {
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
-    let (id, unit) = (target.instance.id, live::unit(&context.store, target.instance.id));
+    let id = target.instance.id;
+    let held = substrate::of(&context.store, id);
+    follow::look_closely(&context.store, &target.instance);
     if let Some(session) = target.session {
         let session = SessionId::new(session.to_string()).map_err(CommandError::failed)?;
-        let mut capsule = live::connect(&unit).map_err(CommandError::failed)?;
-        capsule.call(&Kill { session }, live::PATIENCE).map_err(CommandError::failed)?;
-        return Ok(());
+        return held.end(&session).map_err(CommandError::failed);
     }
-    if !live::shut_down(&unit, "abide stop") {
+    if !held.stop("abide stop") {
         return Err(CommandError::failed(format!("{} does not stop", id.display_name()))
             .hint(format!("its processes: `abide explain {id}`")));
     }

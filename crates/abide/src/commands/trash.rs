@@ -1,5 +1,6 @@
 //! `abide trash`
 
+use abide_engine::trash;
 use abide_model::time::human;
 use abide_store::{ResolveError, TrashEntry};
 use abide_sys::clock;
@@ -8,6 +9,8 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::print::{Table, Tone};
+
+use super::explain;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -157,7 +160,7 @@ fn show(target: &str, context: &Context) -> Outcome {
     context.printer.line(format!("{}, removed {}, {}", row.name, row.removed, size(row.bytes)))?;
     match &entry.content {
         Ok(instance) => {
-            for line in super::explain::explanation(instance) {
+            for line in explain::explanation(instance).into_iter().chain(explain::history(instance)) {
                 context.printer.line(line)?;
             }
             Ok(())
@@ -168,8 +171,8 @@ fn show(target: &str, context: &Context) -> Outcome {
 
 fn restore(target: &str, context: &Context) -> Outcome {
     let entry = find(target, context)?;
-    let id = context.store.restore(&entry.name, clock::now()).map_err(CommandError::failed)?;
-    tracing::info!(%id, "restored from the trash");
+    let id = trash::restore(&context.store, &entry.name, &|line| context.warn(line))
+        .map_err(CommandError::failed)?;
     Ok(context
         .printer
         .line(format!("{} is back; `abide load` in its directory resumes it", id.display_name()))?)

@@ -1,7 +1,6 @@
 //! `abide upgrade`
 
-use abide_capsule::protocol::Upgrade;
-use abide_engine::{live, target};
+use abide_engine::{substrate, target};
 use abide_model::{InstanceId, Status};
 use abide_store::Entry;
 
@@ -35,11 +34,15 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let mut refused = 0;
     for id in ids {
         match upgrade(id, context) {
-            Ok(()) => context.printer.line(format!(
+            Ok(true) => context.printer.line(format!(
                 "{} continues on {}",
                 id.display_name(),
                 env!("CARGO_PKG_VERSION")
             ))?,
+            Ok(false) => {
+                let line = format!("{} is held by tmux: there is nothing to upgrade", id.display_name());
+                context.printer.line(line)?;
+            }
             Err(why) => {
                 refused += 1;
                 context.printer.line(format!("{} runs on as it is: {why}", id.display_name()))?;
@@ -64,10 +67,9 @@ fn active(context: &Context) -> Outcome<Vec<InstanceId>> {
     Ok(running.collect())
 }
 
-fn upgrade(id: InstanceId, context: &Context) -> Result<(), String> {
+fn upgrade(id: InstanceId, context: &Context) -> Result<bool, String> {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
-    let mut capsule = live::connect(&live::unit(&context.store, id)).map_err(|e| e.to_string())?;
-    capsule.call(&Upgrade { exe: exe.into() }, live::PATIENCE).map_err(|e| e.to_string())?;
-    tracing::info!(%id, "upgraded");
-    Ok(())
+    let upgraded = substrate::of(&context.store, id).upgrade(exe).map_err(|e| e.to_string())?;
+    tracing::info!(%id, upgraded, "upgrade");
+    Ok(upgraded)
 }

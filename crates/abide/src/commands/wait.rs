@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use abide_capsule::protocol::{Until, Wait, WaitOutcome};
-use abide_engine::live;
+use abide_capsule::protocol::{Until, WaitOutcome};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -12,23 +11,27 @@ use super::session_target;
 
 const EXAMPLES: &str = "\
 Examples:
-  abide wait k7p9 --idle                    until it has been quiet for two seconds
-  abide wait k7p9 --idle --quiet 10         for ten
+  abide wait k7p9 --idle                    until it does not work any more
+  abide wait k7p9 --idle --quiet 10         or, if it does not say, until it was quiet for ten seconds
+  abide wait k7p9 --needs-input             until it asks for something
   abide wait k7p9 --exit --timeout 3600     until it ends, an hour at most
   abide wait k7p9 --text 'tests passed'     until that is on its screen
 
 Exits with 0 when it has happened, with 1 when the time was up or the session ended first.";
 
-/// Wait until a session is quiet, has ended, or shows a text
+/// Wait until a session is idle, asks something, has ended, or shows a text
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(group(clap::ArgGroup::new("until").required(true).args(["idle", "exit", "text"])))]
+#[command(group(clap::ArgGroup::new("until").required(true).args(["idle", "needs_input", "exit", "text"])))]
 pub struct Args {
     /// ID, ID/SESSION or a name
     target: String,
-    /// Until it says nothing for a while
+    /// Until it does not work any more; where nothing tells, until it was quiet for a while
     #[arg(long)]
     idle: bool,
+    /// Until it waits for the operator's decision
+    #[arg(long)]
+    needs_input: bool,
     /// Until its process has ended
     #[arg(long)]
     exit: bool,
@@ -44,17 +47,15 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let (unit, session) = session_target(&args.target, context)?;
+    let (held, session) = session_target(&args.target, context)?;
     let until = match args.text {
         Some(pattern) => Until::Text { pattern },
         None if args.exit => Until::Exit,
+        None if args.needs_input => Until::NeedsInput,
         None => Until::Idle { quiet_ms: millis(args.quiet) },
     };
     let timeout_ms = args.timeout.map(millis);
-    // The capsule keeps the time; we only have to outlast it.
-    let patience = timeout_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms) + live::PATIENCE);
-    let mut capsule = live::connect(&unit).map_err(CommandError::failed)?;
-    let reply = capsule.call(&Wait { session, until, timeout_ms }, patience).map_err(CommandError::failed)?;
+    let reply = held.wait(&session, until, timeout_ms).map_err(CommandError::failed)?;
     let ended = reply.exit.map(|exit| exit.to_string());
     match (reply.outcome, ended) {
         (WaitOutcome::Reached, Some(exit)) => Ok(context.printer.line(exit)?),

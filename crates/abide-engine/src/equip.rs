@@ -1,0 +1,110 @@
+//! What an agent needs around it to find its conversations: taken down at a session's first start, and replayed at every later
+//! one.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+use abide_agents::{Agent, Chosen};
+use abide_config::Agent as Described;
+use abide_model::session::Setup;
+use abide_model::{Extra, Session};
+use abide_sys::run;
+
+use crate::start::Surroundings;
+
+/// How long an agent may take to print its help.
+const HELP_WITHIN: Duration = Duration::from_secs(5);
+
+/// The agent that `session` runs, as it was set up at its first start; `None` if it runs none, or was never started.
+pub(crate) fn agent_of(session: &Session) -> Option<(Chosen, &Setup)> {
+    let setup = session.setup.as_ref()?;
+    let agent = abide_agents::for_session(session.agent.as_deref()?, &session.argv, setup.resume.as_deref());
+    Some((agent, setup))
+}
+
+/// How the session's agent would be set up if it were started for the first time now.
+pub(crate) fn setup_today(
+    around: &Surroundings<'_>,
+    session: &Session,
+    name: &str,
+    described: Option<&Described>,
+    env: &BTreeMap<OsString, OsString>,
+) -> Setup {
+    let resume = described.and_then(|agent| agent.resume.clone());
+    let agent = abide_agents::for_session(name, &session.argv, resume.as_deref());
+    let var = |name: &str| env.get(OsStr::new(name)).cloned();
+    let configured = described.and_then(|agent| agent.config_dir.clone());
+    let chosen = configured.or_else(|| agent.moved_to(&var));
+    Setup {
+        moved: chosen.is_some(),
+        config_dir: chosen.unwrap_or_else(|| agent.default_dir(&around.home)),
+        resume,
+        continue_turn: described.and_then(|agent| agent.continue_turn).unwrap_or(false),
+        extra: Extra::new(),
+    }
+}
+
+/// Makes the agent look where it looked at first. One that is told its own default directory may behave otherwise than one
+/// that is told nothing, so nothing is what it is told then.
+pub(crate) fn replay(agent: &dyn Agent, setup: &Setup, env: &mut BTreeMap<OsString, OsString>) {
+    for (variable, _) in agent.profile().moved_by {
+        let told = agent.config_env(&setup.config_dir).filter(|(name, _)| setup.moved && name == variable);
+        match told {
+            Some((_, dir)) => drop(env.insert(variable.into(), dir)),
+            None if !setup.moved => drop(env.remove(OsStr::new(variable))),
+            None => {}
+        }
+    }
+}
+
+/// Where the configuration has changed since the session was first started.
+pub(crate) fn differences(setup: &Setup, described: Option<&Described>) -> impl Iterator<Item = String> {
+    let dir = described.and_then(|agent| agent.config_dir.as_ref()).filter(|dir| **dir != setup.config_dir);
+    let dir = dir.map(|dir| {
+        let then = setup.config_dir.display();
+        format!(
+            "config_dir is {} now; this session stays with {then}, where its conversation is",
+            dir.display()
+        )
+    });
+    let resume =
+        described.and_then(|agent| agent.resume.as_ref()).filter(|now| setup.resume.as_ref() != Some(now));
+    let resume =
+        resume.map(|_| "the command that resumes has changed; this session stays with its own".to_owned());
+    dir.into_iter().chain(resume)
+}
+
+/// Has the agent go on with a turn that was cut, where it can.
+pub(crate) fn continue_turn(agent: &dyn Agent, env: &mut BTreeMap<OsString, OsString>) -> Option<String> {
+    match agent.profile().continues {
+        Some((name, value)) => {
+            env.insert(name.into(), value.into());
+            None
+        }
+        None => {
+            Some(format!("{} has no way to go on with a turn that was cut; it comes up idle", agent.name()))
+        }
+    }
+}
+
+/// `argv` as the installed version of the agent should be run. A wrapper is not asked: what it does with `--help` is its own
+/// affair.
+pub(crate) fn adjusted(
+    agent: &dyn Agent,
+    argv: Vec<String>,
+    env: &BTreeMap<OsString, OsString>,
+    cwd: &Path,
+) -> Vec<String> {
+    let direct = argv.first().filter(|word| word.rsplit('/').next() == Some(agent.program()));
+    let Some(program) = direct.filter(|_| agent.profile().asked_for_help) else { return argv };
+    let mut command = run::command(program, ["--help"]);
+    match run::output(command.env_clear().envs(env).current_dir(cwd), HELP_WITHIN) {
+        Ok(help) => agent.adjust_for(&help.text(), argv),
+        Err(error) => {
+            tracing::warn!("started as it is, without what its help may offer: {error}");
+            argv
+        }
+    }
+}

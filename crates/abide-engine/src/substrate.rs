@@ -1,0 +1,142 @@
+//! What holds the sessions of an instance on the host, and everything that a verb can ask of it.
+//!
+//! There are two: abide's own capsule, and a tmux server for those who live in tmux. Which one a run is on is told by its
+//! exit record; what the operator wished for is in the recipe, and may not have been to be had.
+
+mod capsule;
+pub mod pane;
+mod tmux;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use abide_capsule::client::{AttachEnd, AttachOptions, ClientError};
+use abide_capsule::keeper::ExitRecord;
+use abide_capsule::protocol::{
+    CallError, Format, Input, Refusal, SnapshotReply, StatusReply, Until, WaitReply,
+};
+use abide_capsule::session::SessionId;
+use abide_capsule::unit::Unit;
+use abide_model::{Instance, InstanceId, Substrate as Wish};
+use abide_places::tmux::{AttachError, Pane, Server};
+use abide_places::unit::Outcome;
+use abide_store::Store;
+
+use crate::live;
+use crate::start::{StartError, Surroundings};
+
+pub use tmux::sweep;
+
+/// Why a question was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The capsule did not.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// Nothing could be attached to the capsule.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// It was understood and refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// tmux did not.
+    #[error("{why}; `tmux -S {} ls` shows what its server holds", socket.display())]
+    Tmux {
+        /// What went wrong.
+        why: String,
+        /// The server's socket.
+        socket: PathBuf,
+    },
+    /// Nothing could be attached to tmux.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// There is nothing of it there.
+    #[error("{} does not run in tmux any more; `abide resume` brings it back", .0.display_name())]
+    Gone(InstanceId),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// The sessions of one run of an instance. Dropping it, or whatever it gives out, ends none of them.
+pub trait Substrate {
+    /// Whether anything of the run is there; `None` where that can not be found out.
+    fn lives(&self) -> Option<bool>;
+
+    /// What the sessions are doing.
+    fn status(&self) -> Result<StatusReply, Trouble>;
+
+    /// Ends everything and waits until it has ended; whether it has.
+    fn stop(&self, reason: &str) -> bool;
+
+    /// Ends one session for good; the others go on.
+    fn end(&self, session: &SessionId) -> Result<(), Trouble>;
+
+    /// Types into a session.
+    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble>;
+
+    /// What a session shows.
+    fn screen(&self, session: &SessionId, format: Format, scrollback: bool)
+    -> Result<SnapshotReply, Trouble>;
+
+    /// Waits for something to become true of a session.
+    fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble>;
+
+    /// Puts the operator's terminal in front of it, until they leave or it ends.
+    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble>;
+
+    /// Has it continue on the program at `exe`; false where nothing of it is a program of ours.
+    fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble>;
+}
+
+/// The substrate that the last run of `unit` is on.
+pub fn at(unit: Unit) -> Box<dyn Substrate> {
+    Survey::default().at(unit)
+}
+
+/// The substrate that the last run of `id` is on.
+pub fn of(store: &Store, id: InstanceId) -> Box<dyn Substrate> {
+    at(live::unit(store, id))
+}
+
+/// What tmux servers were found to hold: each is asked once, however many instances it holds.
+#[derive(Debug, Clone, Default)]
+pub struct Survey(Arc<Mutex<BTreeMap<PathBuf, Seen>>>);
+
+/// The panes of a server, or why they are not known.
+type Seen = Arc<Result<Vec<Pane>, String>>;
+
+impl Survey {
+    /// The substrate that the last run of `unit` is on.
+    pub fn at(&self, unit: Unit) -> Box<dyn Substrate> {
+        match ExitRecord::read(&unit).ok().flatten().and_then(|record| tmux::Tmux::new(&unit, record, self)) {
+            Some(tmux) => Box::new(tmux),
+            None => Box::new(capsule::Capsule(unit)),
+        }
+    }
+
+    fn panes(&self, server: &Server) -> Seen {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = || Arc::new(server.panes().map_err(|error| error.to_string()));
+        seen.entry(server.socket().to_owned()).or_insert_with(look).clone()
+    }
+}
+
+/// Starts the sessions of `instance` on what it wishes for, or else in a capsule; gives how it was placed.
+pub(crate) fn launch(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    warnings: &mut Vec<String>,
+) -> Result<Outcome, StartError> {
+    if instance.recipe.substrate == Wish::Tmux {
+        match Server::check() {
+            Ok(()) => return tmux::launch(around, instance, warnings),
+            Err(why) => {
+                warnings
+                    .push(format!("tmux can not be used, so abide's own capsule holds the sessions: {why}"));
+            }
+        }
+    }
+    capsule::launch(around, instance, warnings)
+}

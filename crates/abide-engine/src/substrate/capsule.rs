@@ -1,0 +1,177 @@
+//! Sessions in a capsule of abide's own.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use abide_capsule::client::{self, AttachEnd, AttachOptions};
+use abide_capsule::keeper::{Config, ExitRecord, Launching};
+use abide_capsule::mux::{MuxOptions, Prefix, StatusBar};
+use abide_capsule::protocol::{
+    Format, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply, Spawn, Status, StatusReply, Until, Upgrade,
+    Wait, WaitReply,
+};
+use abide_capsule::session::SessionId;
+use abide_capsule::text::OsText;
+use abide_capsule::unit::Unit;
+use abide_config::{Journal, Settings};
+use abide_model::{Instance, InstanceId, Permission};
+use abide_places::unit::{self, Outcome};
+use abide_sys::process;
+
+use super::{Substrate, Trouble};
+use crate::live::{self, PATIENCE};
+use crate::start::{StartError, Surroundings, spec};
+
+/// How long a capsule may take to end its sessions: their grace, and the reading of their last words.
+const TO_STOP: Duration = Duration::from_secs(15);
+
+/// The capsule of a unit.
+pub(super) struct Capsule(pub Unit);
+
+impl Substrate for Capsule {
+    /// Whether the keeper is still there, if only to say its last words.
+    fn lives(&self) -> Option<bool> {
+        match ExitRecord::read(&self.0) {
+            Ok(Some(record)) => process::alive(&record.keeper),
+            Ok(None) => Some(false),
+            Err(_) => None,
+        }
+    }
+
+    fn status(&self) -> Result<StatusReply, Trouble> {
+        Ok(live::connect(&self.0)?.call(&Status {}, PATIENCE)?)
+    }
+
+    fn stop(&self, reason: &str) -> bool {
+        let request = Shutdown { reason: reason.to_owned() };
+        let asked = live::connect(&self.0).and_then(|mut capsule| capsule.call(&request, PATIENCE));
+        if let Err(error) = asked {
+            tracing::warn!(unit = %self.0.path().display(), "asking the capsule to stop: {error}");
+        }
+        let deadline = Instant::now() + TO_STOP;
+        while Instant::now() < deadline {
+            if self.lives() == Some(false) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    fn end(&self, session: &SessionId) -> Result<(), Trouble> {
+        live::connect(&self.0)?.call(&Kill { session: session.clone() }, PATIENCE)?;
+        Ok(())
+    }
+
+    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble> {
+        live::connect(&self.0)?.call(&Send { session: session.clone(), input }, PATIENCE)?;
+        Ok(())
+    }
+
+    fn screen(
+        &self,
+        session: &SessionId,
+        format: Format,
+        scrollback: bool,
+    ) -> Result<SnapshotReply, Trouble> {
+        let request = Snapshot { session: Some(session.clone()), format, scrollback };
+        Ok(live::connect(&self.0)?.call(&request, PATIENCE)?)
+    }
+
+    fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble> {
+        // The capsule keeps the time; we only have to outlast it.
+        let patience = timeout_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms) + PATIENCE);
+        let request = Wait { session: session.clone(), until, timeout_ms };
+        Ok(live::connect(&self.0)?.call(&request, patience)?)
+    }
+
+    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble> {
+        Ok(client::attach(&self.0, options)?)
+    }
+
+    fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble> {
+        live::connect(&self.0)?.call(&Upgrade { exe: exe.into() }, PATIENCE)?;
+        Ok(true)
+    }
+}
+
+/// Starts a keeper for `instance`, and its sessions in it.
+pub(super) fn launch(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    warnings: &mut Vec<String>,
+) -> Result<Outcome, StartError> {
+    let first = instance.sessions.first().ok_or(StartError::NoSession(instance.id))?;
+    let spec = spec(around, instance, first, warnings)?;
+    let unit = live::unit(around.store, instance.id);
+    let config = keeper_config(around, instance, unit.path());
+    let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
+    let launching = Launching::begin(&argv, config, &unit.keeper_log())?;
+    let isolation = isolate(around, instance.id, &launching);
+    let launched = launching.start(spec)?;
+    tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");
+    start_others(around, instance, warnings);
+    Ok(isolation)
+}
+
+/// Moves the keeper out of the login before anything runs in it: whatever it starts is then where it is.
+fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> Outcome {
+    let keeper = launching.keeper().pid;
+    unit::place(keeper, id, around.settings.unit, around.settings.linger)
+}
+
+/// Starts the sessions after the first. One that does not start must not take the others down; it is told in the log, and
+/// the instance is there to start it again from.
+fn start_others(around: &Surroundings<'_>, instance: &Instance, warnings: &mut Vec<String>) {
+    let Some((_, others)) = instance.sessions.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return;
+    };
+    let started = live::connect(&live::unit(around.store, instance.id)).map_err(|e| e.to_string()).map(
+        |mut capsule| {
+            for session in others {
+                let spec = spec(around, instance, session, warnings);
+                let asked = spec.map_err(|e| e.to_string()).and_then(|spec| {
+                    let spawn = Spawn { spec: Box::new(spec), focus: false };
+                    capsule.call(&spawn, PATIENCE).map_err(|e| e.to_string())
+                });
+                if let Err(why) = asked {
+                    tracing::warn!(id = %instance.id, session = %session.id, "did not start: {why}");
+                }
+            }
+        },
+    );
+    if let Err(why) = started {
+        tracing::warn!(id = %instance.id, "only the first session was started: {why}");
+    }
+}
+
+fn keeper_config(around: &Surroundings<'_>, instance: &Instance, unit: &Path) -> Config {
+    let own = |words: &[&str]| -> Vec<OsText> {
+        std::iter::once(around.exe.as_os_str().into()).chain(words.iter().map(Into::into)).collect()
+    };
+    let mut config = Config::new(unit.as_os_str(), instance.generation, own(&["capsule", "mux"]));
+    config.on_exit = own(&["capsule", "finish", instance.id.as_str()]);
+    config.options = serde_json::to_value(mux_options(around.settings, instance)).unwrap_or_default();
+    config
+}
+
+fn mux_options(settings: &Settings, instance: &Instance) -> MuxOptions {
+    let allowed = |permission: Permission| permission == Permission::Allow;
+    MuxOptions {
+        name: instance.name.clone().unwrap_or_else(|| instance.id.display_name()),
+        scrollback: usize::try_from(settings.scrollback).unwrap_or(usize::MAX),
+        journal_bytes: match settings.journal {
+            Journal::Off => 0,
+            Journal::Newest(size) => size.bytes(),
+        },
+        prefix: Prefix::try_from(settings.prefix.to_string()).unwrap_or_default(),
+        status_bar: match settings.status_bar {
+            abide_model::StatusBar::Bottom => StatusBar::Bottom,
+            abide_model::StatusBar::Top => StatusBar::Top,
+            abide_model::StatusBar::Off => StatusBar::Off,
+        },
+        clipboard: allowed(settings.terminal.clipboard),
+        links: allowed(settings.terminal.links),
+        notifications: allowed(settings.terminal.notifications),
+    }
+}

@@ -1,0 +1,233 @@
+//! What runs in a pane of tmux: it learns what to run, runs it, and writes down how that ended.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use abide_capsule::keeper::{ExitRecord, StopReason};
+use abide_capsule::mux;
+use abide_capsule::pane::{self, Cause, End, Held, Launcher, Order, Presence};
+use abide_capsule::protocol::Format;
+use abide_capsule::session::{SessionId, Size, SpawnSpec};
+use abide_capsule::text::OsText;
+use abide_capsule::unit::Unit;
+use abide_model::{InstanceId, vars};
+use abide_places::tmux::{self, HOME, ID, SESSION, Server, home_mark};
+use abide_store::Store;
+use abide_sys::{atomic, signals};
+
+use super::tmux::drawing;
+use crate::{finish, live};
+
+/// What tmux says about the terminal that a session is in. It is true, unlike what was inherited from outside.
+const OF_THE_PANE: [&str; 5] =
+    [vars::TERM, vars::TMUX, vars::TMUX_PANE, "TERM_PROGRAM", "TERM_PROGRAM_VERSION"];
+
+/// Runs session `session` of `id` in this pane, or a new one beside the others; returns when it has ended and `exe` sees
+/// to what follows.
+pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path) -> io::Result<()> {
+    let unit = live::unit(store, id);
+    let _presence = Presence::new(&unit)?;
+    let var = |name: &str| std::env::var_os(name).ok_or_else(|| io::Error::other("this is no pane of tmux"));
+    let (tmux, name) = (var(vars::TMUX)?, var(vars::TMUX_PANE)?.to_string_lossy().into_owned());
+    let server = Server::around(&tmux).ok_or_else(|| io::Error::other("TMUX names no server"))?;
+    let home = home_mark(store.layout().home());
+    let mark = |session: &SessionId| {
+        let options = [(ID, id.as_str()), (HOME, &home), (SESSION, session.as_str())];
+        server.mark(&name, &options).map_err(io::Error::other)
+    };
+    let (mut order, launcher) = match session {
+        Some(session) => {
+            mark(&session)?;
+            let (order, launcher) = pane::knock(&unit, session)?;
+            (order, Some(launcher))
+        }
+        None => {
+            let order = beside(store, id, &server, &home)?;
+            mark(&order.spec.id)?;
+            (order, None)
+        }
+    };
+    enter_terminal(&mut order.spec);
+    let pane = Pane { unit, server, id, home, name, order };
+    if pane.hold(launcher)? {
+        follow(id, exe)?;
+    }
+    Ok(())
+}
+
+/// One session, and the pane it is in.
+struct Pane {
+    unit: Unit,
+    server: Server,
+    id: InstanceId,
+    home: String,
+    name: String,
+    order: Order,
+}
+
+impl Pane {
+    /// Runs the session to its end and writes that down; whether it was the last of this run.
+    fn hold(&self, launcher: Option<Launcher>) -> io::Result<bool> {
+        let Order { generation, spec } = &self.order;
+        self.show_past();
+        let held = Held::start(spec);
+        if held.is_ok() {
+            ExitRecord::update(&self.unit, *generation, |record| record.session_started(spec))?;
+        }
+        if let Some(launcher) = launcher {
+            launcher.tell(held.as_ref().map(Held::pid).map_err(Clone::clone));
+        }
+        let held = held.map_err(io::Error::other)?;
+        let mut end = held.wait()?;
+        self.save_past();
+        if end.cause == Cause::Itself {
+            end.cause = held.asked()?.unwrap_or(end.cause);
+        }
+        self.note(end)
+    }
+
+    /// Shows what an earlier run of the session left.
+    fn show_past(&self) {
+        if let Ok(past) = std::fs::read(self.unit.scrollback(&self.order.spec.id)) {
+            let mut terminal = io::stdout().lock();
+            // Whoever can not be shown the past is still shown the present.
+            let _ = terminal
+                .write_all(&past)
+                .and_then(|()| terminal.write_all(b"\x1b[m\r\n"))
+                .and_then(|()| terminal.flush());
+        }
+    }
+
+    /// Keeps what the terminal shows for the next run. A pane that was taken away has nothing to show any more.
+    fn save_past(&self) {
+        let Ok(captured) = self.server.capture(&self.name, true) else { return };
+        let drawing = drawing(captured.trim_ascii_end());
+        let path = self.unit.scrollback(&self.order.spec.id);
+        let written = path
+            .parent()
+            .zip(path.file_name())
+            .ok_or(io::ErrorKind::InvalidInput.into())
+            .and_then(|(dir, name)| atomic::write(std::fs::File::open(dir)?, name, &drawing, 0o600));
+        if let Err(error) = written {
+            tracing::warn!("the scrollback could not be kept: {error}");
+        }
+    }
+
+    /// Writes down how the session ended; whether it was the last of this run.
+    fn note(&self, mut end: End) -> io::Result<bool> {
+        let panes = panes_of(&self.server, self.id, &self.home).unwrap_or_default();
+        // What ended because its terminal was taken away did not end by itself, even if it was faster than we.
+        if end.cause == Cause::Itself && panes.iter().all(|pane| pane.id != self.name) {
+            end.cause = Cause::HungUp;
+        }
+        let others: Vec<&tmux::Pane> = panes.iter().filter(|pane| pane.id != self.name).collect();
+        let stopped = match end.cause {
+            Cause::Itself | Cause::Closed => false,
+            Cause::Stopped | Cause::Terminated => true,
+            // A pane that was closed beside others was done with; where all are gone, nobody said so.
+            Cause::HungUp => others.is_empty(),
+        };
+        let Order { generation, spec } = &self.order;
+        let last = ExitRecord::update(&self.unit, *generation, |record| {
+            record.session_ended(&spec.id, end.exit, stopped);
+            let runs_on = record.sessions.iter().any(|session| session.exit.is_none());
+            // What is no session, and what waits to be one, is there too.
+            let ended = |pane: &&tmux::Pane| record.sessions.iter().any(|s| s.id.as_str() == pane.session);
+            if record.reason.is_some() || runs_on || !others.iter().all(ended) {
+                return false;
+            }
+            let reason = match end.cause {
+                Cause::Stopped => StopReason::Operator,
+                Cause::HungUp | Cause::Terminated => StopReason::Sigterm,
+                _ if record.sessions.iter().any(|session| session.stopped) => StopReason::Sigterm,
+                Cause::Itself | Cause::Closed => StopReason::LastSessionEnded,
+            };
+            record.stopped(reason, "the last pane ended".to_owned());
+            true
+        })?;
+        Ok(last.unwrap_or(false))
+    }
+}
+
+fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux::Pane>> {
+    let panes = server.panes().map_err(io::Error::other)?;
+    Ok(panes.into_iter().filter(|pane| pane.is_of(id, home)).collect())
+}
+
+/// The end of what a session showed when it last ended in a pane.
+pub(crate) fn last_screen(unit: &Unit, session: &SessionId) -> Option<Vec<String>> {
+    let past = std::fs::read(unit.scrollback(session)).ok()?;
+    let size = Size { cols: 200, rows: 50 };
+    mux::drawn_by(session, size, &past, Format::Text, false).ok().map(|screen| screen.lines)
+}
+
+/// A new shell like the sessions that run already, in the directory that tmux chose.
+fn beside(store: &Store, id: InstanceId, server: &Server, home: &str) -> io::Result<Order> {
+    let panes = panes_of(server, id, home)?;
+    let sessions = panes.iter().filter(|pane| !pane.session.is_empty());
+    let mut env = sessions.filter_map(|pane| environment(child(pane.pid)?)).next().unwrap_or_default();
+    let (shell, cwd) = (crate::load::shell(&env), std::env::current_dir()?);
+    let added = store.update(id, |instance| -> Result<_, abide_store::Error> {
+        let id = instance.new_session_id();
+        let argv = vec![shell.clone()];
+        instance.sessions.push(finish::started_inside(id, "shell".to_owned(), argv, cwd.clone()));
+        Ok((id.to_string(), instance.generation))
+    });
+    let (session, generation) = added.map_err(io::Error::other)?;
+    env.insert(vars::ABIDE_SESSION.into(), session.clone().into());
+    env.insert("PWD".into(), cwd.clone().into());
+    let spec = SpawnSpec {
+        id: SessionId::new(session).map_err(io::Error::other)?,
+        name: "shell".to_owned(),
+        argv: vec![shell.into()],
+        env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        cwd: cwd.as_os_str().into(),
+        size: Size::default(),
+        umask: None,
+        meta: serde_json::Value::Null,
+    };
+    Ok(Order { generation, spec })
+}
+
+/// The process that the parent in a pane has started.
+pub(super) fn child(parent: i32) -> Option<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+    children.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// What a process was started with.
+fn environment(pid: i32) -> Option<BTreeMap<OsString, OsString>> {
+    let bytes = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let pairs = bytes.split(|byte| *byte == 0).filter_map(|pair| {
+        let at = pair.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (OsStr::from_bytes(&pair[..at]), OsStr::from_bytes(&pair[at + 1..]));
+        (at > 0).then(|| (name.to_owned(), value.to_owned()))
+    });
+    Some(pairs.collect())
+}
+
+/// Puts the pane's own terminal in the place of whatever was known of another.
+fn enter_terminal(spec: &mut SpawnSpec) {
+    spec.env.retain(|(name, _)| !OF_THE_PANE.iter().any(|own| name.as_os_str() == *own));
+    let own =
+        OF_THE_PANE.iter().filter_map(|name| Some((OsText::from(*name), std::env::var_os(name)?.into())));
+    spec.env.extend(own);
+    if spec.env.iter().all(|(name, _)| name.as_os_str() != "COLORTERM") {
+        // tmux brings colours down to what the terminal outside can show.
+        spec.env.push(("COLORTERM".into(), "truecolor".into()));
+    }
+}
+
+/// Has the finaliser decide what the end means; it outlives this pane.
+fn follow(id: InstanceId, exe: &Path) -> io::Result<()> {
+    let mut finish = Command::new(exe);
+    finish.args(["capsule", "finish", id.as_str()]).process_group(0);
+    finish.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    signals::start_fresh(&mut finish);
+    finish.spawn().map(drop)
+}

@@ -1,0 +1,340 @@
+//! Sessions in a tmux server: a tmux session for each instance, a pane for each session.
+
+mod launch;
+mod waiting;
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use abide_capsule::client::{AttachEnd, AttachOptions};
+use abide_capsule::keeper::{ExitRecord, StopReason};
+use abide_capsule::mux;
+use abide_capsule::pane::{CLOSE, Presence, STOP};
+use abide_capsule::protocol::{
+    Cursor, Format, Input, Refusal, SessionStatus, SnapshotReply, StatusReply, Until, WaitReply, error_code,
+};
+use abide_capsule::session::{Exit, SessionId, Size};
+use abide_capsule::unit::Unit;
+use abide_model::InstanceId;
+use abide_places::tmux::{Pane, Server, home_mark};
+use abide_store::Store;
+use abide_sys::process;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Substrate, Survey, Trouble};
+
+pub(super) use launch::launch;
+
+/// How long the sessions may take to end: their grace, and the saving of what they showed.
+const TO_STOP: Duration = Duration::from_secs(12);
+
+/// How long a server may take to make its socket anew.
+const TO_RETURN: Duration = Duration::from_millis(500);
+
+/// A run of an instance in a tmux server.
+pub(super) struct Tmux {
+    home: String,
+    server: Server,
+    survey: Survey,
+    unit: Unit,
+    id: InstanceId,
+    record: ExitRecord,
+}
+
+impl Tmux {
+    /// The run that `record` is about, if tmux holds it.
+    pub fn new(unit: &Unit, record: ExitRecord, survey: &Survey) -> Option<Self> {
+        let server = Server::at(record.tmux.as_ref()?.as_path());
+        let id = unit.path().file_name()?.to_str()?.parse().ok()?;
+        let home = home_mark(unit.path().parent()?.parent()?);
+        Some(Self { home, server, survey: survey.clone(), unit: unit.clone(), id, record })
+    }
+
+    /// The panes of this instance as they are now.
+    fn panes(&self) -> Result<Vec<Pane>, Trouble> {
+        self.find_socket();
+        let panes = self.server.panes().map_err(|error| self.trouble(error))?;
+        Ok(panes.into_iter().filter(|pane| self.owns(pane)).collect())
+    }
+
+    /// The same as they were when somebody last asked for any of this server's.
+    fn surveyed(&self) -> Result<Vec<Pane>, Trouble> {
+        self.find_socket();
+        match &*self.survey.panes(&self.server) {
+            Ok(panes) => Ok(panes.iter().filter(|pane| self.owns(pane)).cloned().collect()),
+            Err(why) => Err(self.trouble(why)),
+        }
+    }
+
+    fn owns(&self, pane: &Pane) -> bool {
+        pane.is_of(self.id, &self.home)
+    }
+
+    /// A server whose socket was removed, as cleaners of `/tmp` do, lives on and makes it anew when asked to.
+    fn find_socket(&self) {
+        if self.server.runs() != Some(false) || process::alive(&self.record.keeper) != Some(true) {
+            return;
+        }
+        tracing::warn!(socket = %self.server.socket().display(), "the socket of the tmux server is gone");
+        signal(self.record.keeper.pid.cast_signed(), Signal::USR1);
+        let deadline = Instant::now() + TO_RETURN;
+        while self.server.runs() == Some(false) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn pane(&self, session: &SessionId) -> Result<Pane, Trouble> {
+        let found = self.panes()?.into_iter().find(|pane| pane.session == session.as_str());
+        found.ok_or_else(|| {
+            let text = format!("{} has no session {session} that runs", self.id.display_name());
+            Refusal::new(error_code::NO_SUCH_SESSION, text).into()
+        })
+    }
+
+    fn trouble(&self, why: impl ToString) -> Trouble {
+        Trouble::Tmux { why: why.to_string(), socket: self.server.socket().to_owned() }
+    }
+
+    fn described(&self, pane: &Pane) -> Option<SessionStatus> {
+        let id = SessionId::new(pane.session.clone()).ok()?;
+        let recorded = self.record.sessions.iter().find(|session| session.id == id);
+        let program = recorded.and_then(|session| session.argv.first());
+        Some(SessionStatus {
+            name: recorded.map_or_else(String::new, |session| session.name.clone()),
+            program: program.map_or_else(String::new, |word| word.as_path().display().to_string()),
+            cwd: recorded.map(|session| session.cwd.clone()),
+            id,
+            pid: super::pane::child(pane.pid).unwrap_or(pane.pid),
+            size: size(pane),
+            title: abide_model::sanitised(&pane.title).to_string(),
+            exit: None,
+            activity: None,
+            quiet_ms: waiting::quiet_ms(pane),
+            journaled: false,
+            meta: serde_json::Value::Null,
+        })
+    }
+
+    /// Writes down that the operator stopped it, unless the last session that ended has said so.
+    fn note_stop(&self, reason: &str) {
+        let noted = ExitRecord::update(&self.unit, self.record.generation, |record| {
+            if record.reason.is_none() {
+                record.stopped(StopReason::Operator, reason.to_owned());
+            }
+        });
+        if let Err(error) = noted {
+            tracing::warn!(id = %self.id, "the stop could not be written down: {error}");
+        }
+    }
+
+    /// How a session ended, if it has.
+    fn exit(&self, session: &SessionId) -> Option<Exit> {
+        let record = ExitRecord::read(&self.unit).ok().flatten()?;
+        record.sessions.into_iter().find(|recorded| recorded.id == *session)?.exit
+    }
+}
+
+impl Substrate for Tmux {
+    fn lives(&self) -> Option<bool> {
+        if Presence::any(&self.unit).ok()? {
+            return Some(true);
+        }
+        // There may be more in its session than what we put there.
+        if process::alive(&self.record.keeper) == Some(false) {
+            return Some(false);
+        }
+        self.find_socket();
+        // A server that lives and can not be asked has not said that the session is gone.
+        let asked = self.server.runs() == Some(true);
+        asked.then(|| self.surveyed().ok()).flatten().map(|panes| !panes.is_empty())
+    }
+
+    fn status(&self) -> Result<StatusReply, Trouble> {
+        let panes = self.surveyed()?;
+        let first = panes.first().ok_or(Trouble::Gone(self.id))?;
+        Ok(StatusReply {
+            generation: self.record.generation,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            keeper_pid: first.server,
+            mux_pid: first.server,
+            attached: first.attached,
+            focused: None,
+            sessions: panes.iter().filter_map(|pane| self.described(pane)).collect(),
+        })
+    }
+
+    fn stop(&self, reason: &str) -> bool {
+        let deadline = Instant::now() + TO_STOP;
+        let panes = match self.panes() {
+            Ok(panes) => panes,
+            Err(trouble) => {
+                tracing::warn!(id = %self.id, "nothing was stopped: {trouble}");
+                return false;
+            }
+        };
+        for pane in panes.iter().filter(|pane| !pane.session.is_empty()) {
+            signal(pane.pid, STOP);
+        }
+        while Presence::any(&self.unit).unwrap_or(true) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // What was opened beside the sessions, or did not hear.
+        for pane in self.panes().unwrap_or_default() {
+            if let Err(error) = self.server.kill_pane(&pane.id) {
+                tracing::warn!(id = %self.id, "ending what is left in tmux: {error}");
+            }
+        }
+        let over =
+            !Presence::any(&self.unit).unwrap_or(true) && self.panes().is_ok_and(|panes| panes.is_empty());
+        if over {
+            self.note_stop(reason);
+        }
+        over
+    }
+
+    fn end(&self, session: &SessionId) -> Result<(), Trouble> {
+        signal(self.pane(session)?.pid, CLOSE);
+        Ok(())
+    }
+
+    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble> {
+        let pane = self.pane(session)?;
+        for piece in input {
+            let sent = match piece {
+                Input::Text(text) => {
+                    let file = Pasted::write(&self.unit, &text)?;
+                    self.server.paste(&pane.id, &file.0)
+                }
+                Input::Bytes(bytes) => self.server.send(&pane.id, &bytes),
+                Input::Key(name) => {
+                    let unknown = || {
+                        let text = format!("`{}` is not the name of a key", name.escape_default());
+                        Refusal::new(error_code::BAD_REQUEST, text)
+                    };
+                    let bytes = mux::key_bytes(&name, pane.app_cursor_keys).ok_or_else(unknown)?;
+                    self.server.send(&pane.id, &bytes)
+                }
+            };
+            sent.map_err(|error| self.trouble(error))?;
+        }
+        Ok(())
+    }
+
+    fn screen(
+        &self,
+        session: &SessionId,
+        format: Format,
+        scrollback: bool,
+    ) -> Result<SnapshotReply, Trouble> {
+        let pane = self.pane(session)?;
+        let captured = self.server.capture(&pane.id, scrollback).map_err(|error| self.trouble(error))?;
+        let drawing = drawing(&captured);
+        let mut reply = mux::drawn_by(session, size(&pane), &drawing, format, scrollback)?;
+        reply.cursor = Cursor { col: pane.cursor.0, row: pane.cursor.1, visible: pane.cursor_visible };
+        reply.alternate = pane.alternate;
+        reply.title = abide_model::sanitised(&pane.title).to_string();
+        Ok(reply)
+    }
+
+    fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble> {
+        waiting::wait(self, session, &until, timeout_ms)
+    }
+
+    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble> {
+        let target = match &options.session {
+            Some(session) => self.pane(session)?.id,
+            None => self.panes()?.first().ok_or(Trouble::Gone(self.id))?.tmux_session.clone(),
+        };
+        let Some(client) = self.server.attach(&target, options.read_only)? else {
+            return Ok(AttachEnd::Detached("shown by the tmux client that is here".to_owned()));
+        };
+        let left = client.wait()?;
+        match self.panes()?.is_empty() {
+            false if left.success() => Ok(AttachEnd::Detached("detached".to_owned())),
+            false => Ok(AttachEnd::Lost(format!("tmux could not show it ({left})"))),
+            true => {
+                let record = ExitRecord::read(&self.unit).ok().flatten();
+                let last = record.and_then(|record| {
+                    record
+                        .sessions
+                        .into_iter()
+                        .max_by_key(|session| session.ended_ms)
+                        .and_then(|last| last.exit)
+                });
+                let message = last.map_or_else(|| "ended".to_owned(), |exit| exit.to_string());
+                Ok(AttachEnd::SessionEnded { exit: last, message })
+            }
+        }
+    }
+
+    fn upgrade(&self, _: PathBuf) -> Result<bool, Trouble> {
+        Ok(false)
+    }
+}
+
+/// What draws a screen on a terminal, from the lines that tmux captured.
+pub(super) fn drawing(captured: &[u8]) -> Vec<u8> {
+    let lines = captured.strip_suffix(b"\n").unwrap_or(captured).split(|byte| *byte == b'\n');
+    lines.collect::<Vec<_>>().join(&b"\r\n"[..])
+}
+
+fn size(pane: &Pane) -> Size {
+    Size { cols: pane.size.0, rows: pane.size.1 }
+}
+
+/// The process may be gone by now, which is as well.
+fn signal(pid: i32, signal: Signal) {
+    let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, signal));
+}
+
+/// Text on its way into a pane: a command line has a limit, and a file has none.
+struct Pasted(PathBuf);
+
+impl Pasted {
+    fn write(unit: &Unit, text: &str) -> std::io::Result<Self> {
+        let path = unit.run_dir().join(format!("paste-{}", std::process::id()));
+        let mut options = std::fs::File::options();
+        options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)?
+            .write_all(text.as_bytes())?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Pasted {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Ends the panes of instances of `store` whose unit is gone. Whatever can not be read ends nothing.
+pub fn sweep(store: &Store, survey: &Survey) {
+    let server = Server::here();
+    // A home that is not mounted would have no units either.
+    if server.runs() != Some(true) || !store.layout().instances().is_dir() {
+        return;
+    }
+    let Ok(panes) = &*survey.panes(&server) else { return };
+    if panes.is_empty() {
+        // Whoever started it died before there was anything in it, or is about to put something there and finds it gone.
+        let _ = server.release();
+    }
+    let home = home_mark(store.layout().home());
+    for pane in panes.iter().filter(|pane| pane.home == home) {
+        let Ok(id) = pane.instance.parse::<InstanceId>() else { continue };
+        // A unit is there before its panes are, so one that is missing now will not come.
+        let unit = store.layout().unit(id).dir().symlink_metadata();
+        if unit.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            tracing::warn!(%id, "ending a pane of tmux whose instance is gone");
+            if let Err(error) = server.kill_pane(&pane.id) {
+                tracing::warn!(%id, "sweep: {error}");
+            }
+        }
+    }
+}

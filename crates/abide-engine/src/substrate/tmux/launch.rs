@@ -1,0 +1,154 @@
+//! Starting an instance in the tmux server.
+
+use std::ffi::OsString;
+use std::io;
+
+use abide_capsule::keeper::{ExitRecord, LaunchError};
+use abide_capsule::pane::{Door, Guest, Order};
+use abide_capsule::session::SpawnSpec;
+use abide_capsule::unit::Unit;
+use abide_model::{Instance, vars};
+use abide_places::tmux::{GENERATION, HOME, ID, NewSession, Server, Window, home_mark};
+use abide_places::unit::{self, Outcome};
+use abide_sys::process;
+
+use crate::live;
+use crate::start::{StartError, Surroundings, spec};
+
+/// Starts a tmux session for `instance` with a pane for each of its sessions.
+///
+/// All panes are there before the first is told what to run: one that ends at once must not take the session with it,
+/// and the server must be where it survives before anything depends on that.
+pub(in crate::substrate) fn launch(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    warnings: &mut Vec<String>,
+) -> Result<Outcome, StartError> {
+    let specs = specs(around, instance, warnings)?;
+    let unit = live::unit(around.store, instance.id);
+    unit.prepare_state().map_err(failed)?;
+    let door = Door::open(&unit).map_err(failed)?;
+    let server = Server::here();
+    let lock = server.lock().map_err(failed)?;
+    let found = server.runs() != Some(false);
+    if !found {
+        server.start().map_err(failed)?;
+    }
+    let pid = open(around, instance, &server, &specs)?;
+    // Whatever goes wrong from here on: panes that nobody answers end by themselves.
+    let guests = specs.iter().map(|_| door.admit()).collect::<io::Result<Vec<_>>>();
+    let guests = guests.map_err(|error| failed(format!("the panes do not answer: {error}")))?;
+    let outcome = place(around, pid, found, &guests);
+    drop(lock);
+    write_down(&unit, instance, &server, pid)?;
+    begin(instance, &specs, guests)?;
+    Ok(outcome)
+}
+
+/// Puts a server that was just started where it survives, and looks where one is that was found.
+fn place(around: &Surroundings<'_>, server: u32, found: bool, guests: &[Guest]) -> Outcome {
+    let panes: Vec<u32> = guests.iter().map(|guest| guest.pid).collect();
+    match found {
+        true => unit::placement_of(server, around.settings.unit),
+        false => unit::place_server(server, &panes, around.settings.unit, around.settings.linger),
+    }
+}
+
+fn write_down(unit: &Unit, instance: &Instance, server: &Server, pid: u32) -> Result<(), StartError> {
+    let keeper = process::identity(pid).ok_or_else(|| failed("its server ended at once"))?;
+    let mut record = ExitRecord::running(instance.generation, keeper);
+    record.tmux = Some(server.socket().into());
+    record.begin(unit).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => StartError::Launch(LaunchError::AlreadyRunning),
+        _ => failed(error),
+    })
+}
+
+fn failed(why: impl ToString) -> StartError {
+    StartError::Tmux(why.to_string())
+}
+
+/// What the sessions are to run. One that can not be had must not take the others down, unless it is the first.
+fn specs(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<SpawnSpec>, StartError> {
+    let mut specs = Vec::new();
+    for session in &instance.sessions {
+        match spec(around, instance, session, warnings) {
+            Ok(spec) => specs.push(spec),
+            Err(error) if specs.is_empty() => return Err(error),
+            Err(why) => tracing::warn!(id = %instance.id, session = %session.id, "did not start: {why}"),
+        }
+    }
+    if specs.is_empty() { Err(StartError::NoSession(instance.id)) } else { Ok(specs) }
+}
+
+/// Opens the panes, in which processes of ours wait; gives the server's process.
+fn open(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    server: &Server,
+    specs: &[SpawnSpec],
+) -> Result<u32, StartError> {
+    let (name, home) = (instance.id.display_name(), around.store.layout().home());
+    let enter = |session: Option<&str>| -> Vec<OsString> {
+        let words = ["capsule", "enter", instance.id.as_str()].into_iter().chain(session);
+        std::iter::once(around.exe.clone().into_os_string()).chain(words.map(Into::into)).collect()
+    };
+    let mut env = vec![(vars::ABIDE_HOME, home.as_os_str().to_owned())];
+    for name in [vars::HOME, vars::XDG_CONFIG_HOME, vars::ABIDE_LOG] {
+        env.extend(around.env.get(&OsString::from(name)).map(|value| (name, value.clone())));
+    }
+    let options = [
+        (ID, instance.id.to_string()),
+        (GENERATION, instance.generation.to_string()),
+        (HOME, home_mark(home)),
+        // So that what the operator opens by a key is a session too: with the environment of its neighbours, and back
+        // again after a resume.
+        ("default-command", quoted(&enter(None))),
+        ("destroy-unattached", "off".to_owned()),
+    ];
+    let session = NewSession {
+        name: &name,
+        options: &options,
+        env: &env,
+        size: (around.size.cols, around.size.rows),
+        scrollback: around.settings.scrollback,
+    };
+    let mut pid = 0;
+    for (index, spec) in specs.iter().enumerate() {
+        let argv = enter(Some(spec.id.as_str()));
+        let window = Window { name: &spec.name, cwd: spec.cwd.as_path(), argv: &argv };
+        match index {
+            0 => pid = server.new_session(&session, &window).map_err(failed)?,
+            _ => server.new_window(&name, &window).map_err(failed)?,
+        }
+    }
+    Ok(pid)
+}
+
+/// Tells the panes what to run, in the order of the sessions. Only the first has to start.
+fn begin(instance: &Instance, specs: &[SpawnSpec], mut guests: Vec<Guest>) -> Result<(), StartError> {
+    for (index, spec) in specs.iter().enumerate() {
+        let Some(place) = guests.iter().position(|guest| guest.session == spec.id) else {
+            return Err(failed(format!("no pane for {} was opened", spec.id)));
+        };
+        let order = Order { generation: instance.generation, spec: spec.clone() };
+        match guests.swap_remove(place).start(&order) {
+            Ok(pid) => tracing::info!(id = %instance.id, session = %spec.id, pid, "started in tmux"),
+            Err(why) if index == 0 => {
+                return Err(LaunchError::Failed { errno: 0, text: why.to_string() }.into());
+            }
+            Err(why) => tracing::warn!(id = %instance.id, session = %spec.id, "did not start: {why}"),
+        }
+    }
+    Ok(())
+}
+
+/// A command as a shell reads it: what tmux runs in a new window is the one thing that it does not take in words.
+fn quoted(argv: &[OsString]) -> String {
+    let quote = |word: &OsString| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
+    format!("exec {}", argv.iter().map(quote).collect::<Vec<_>>().join(" "))
+}

@@ -1,0 +1,62 @@
+//! Waiting for something in a pane. tmux tells nobody when something happens there, so it is asked again and again.
+
+use std::time::{Duration, Instant};
+
+use abide_capsule::protocol::{Format, Refusal, Until, WaitOutcome, WaitReply, error_code};
+use abide_capsule::session::SessionId;
+use abide_places::tmux::Pane;
+use abide_sys::clock;
+
+use super::{Substrate, Tmux, Trouble};
+
+/// How often tmux is asked.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a pane has shown nothing new, at least: tmux counts in whole seconds.
+pub(super) fn quiet_ms(pane: &Pane) -> u64 {
+    let since = clock::now().0.saturating_sub(pane.active.saturating_mul(1000)).saturating_sub(1000);
+    u64::try_from(since).unwrap_or(0)
+}
+
+pub(super) fn wait(
+    tmux: &Tmux,
+    session: &SessionId,
+    until: &Until,
+    timeout_ms: Option<u64>,
+) -> Result<WaitReply, Trouble> {
+    let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+    let reply = |outcome, exit, line| Ok(WaitReply { outcome, exit, line });
+    // A session that never was is an error; one that ends meanwhile is an end.
+    tmux.pane(session)?;
+    loop {
+        let Some(pane) = tmux.panes()?.into_iter().find(|pane| pane.session == session.as_str()) else {
+            let outcome = if *until == Until::Exit { WaitOutcome::Reached } else { WaitOutcome::Exited };
+            return reply(outcome, tmux.exit(session), None);
+        };
+        match until {
+            Until::Exit => {}
+            Until::Idle { quiet_ms: wanted } => {
+                if quiet_ms(&pane) >= *wanted {
+                    return reply(WaitOutcome::Reached, None, None);
+                }
+            }
+            Until::Text { pattern } => {
+                // It may end between the two questions, which the next round sees.
+                let screen = tmux.screen(session, Format::Text, false).ok();
+                let found =
+                    screen.and_then(|screen| screen.lines.into_iter().find(|line| line.contains(pattern)));
+                if found.is_some() {
+                    return reply(WaitOutcome::Reached, None, found);
+                }
+            }
+            _ => {
+                let text = "what a session in tmux waits for can not be told; wait for a text or for quiet";
+                return Err(Refusal::new(error_code::BAD_REQUEST, text).into());
+            }
+        }
+        if deadline.is_some_and(|at| Instant::now() >= at) {
+            return reply(WaitOutcome::TimedOut, None, None);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

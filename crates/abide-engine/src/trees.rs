@@ -1,0 +1,275 @@
+//! The isolated trees of an instance: made at its first start, looked at when it ends, given up when it is removed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use abide_git::{Drift, GitError, Wanted};
+use abide_model::evidence::{self, HostRepo, MountEvidence, Verdict};
+use abide_model::recipe::Mount;
+use abide_model::{Extra, Instance, Isolation};
+use abide_store::Store;
+use abide_sys::crash;
+
+use crate::setup::{self, SetupError};
+use crate::start::Surroundings;
+
+/// The labelled points of this module.
+pub const CRASH_POINTS: &[&str] = &["engine.trees.made", "engine.trees.set-up"];
+
+/// How long making a tree may take: a large repository on a slow disk does take minutes.
+const TO_MAKE: Duration = Duration::from_secs(30 * 60);
+/// How long all trees of an instance may take to be looked at. Whatever is not known by then counts as work.
+const TO_LOOK: Duration = Duration::from_secs(20);
+/// How long a tree may take to be released, or to be known to git again.
+const TO_RELEASE: Duration = Duration::from_secs(60);
+
+/// Why the directories of an instance are not ready.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// Git, or the file system, refused.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// What was made could not be written down.
+    #[error(transparent)]
+    Store(#[from] abide_store::Error),
+    /// The set-up command failed.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+}
+
+/// What a launch wants of its own directory, beside what its workspace says of others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// How the directory is given.
+    pub isolation: Option<Isolation>,
+    /// Where its tree begins.
+    pub base: Option<String>,
+    /// An existing branch for it.
+    pub branch: Option<String>,
+}
+
+/// The mounts of an instance that is launched from `dir`, in a unit at `unit`. A wish is for the directory itself, or for
+/// the configured mount that holds it.
+pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, unit: &Path) -> Vec<Mount> {
+    let mount = |source: &Path, target: &Path, isolation, copy: &[String], read_only| Mount {
+        source: source.to_owned(),
+        target: target.to_owned(),
+        isolation,
+        read_only,
+        copy: copy.to_vec(),
+        recorded_refs: Default::default(),
+        tree: None,
+        base: None,
+        branch: None,
+        extra: Extra::new(),
+    };
+    let mut mounts: Vec<Mount> = configured
+        .iter()
+        .map(|m| mount(&m.source, m.target_path(), m.isolation, &m.copy, m.read_only))
+        .collect();
+    let holds = |mount: &Mount| dir.starts_with(&mount.source);
+    let own = match mounts.iter().position(holds) {
+        Some(own) => Some(own),
+        None if wish.isolation.is_some() => {
+            mounts.push(mount(dir, dir, Isolation::Shared, &[], false));
+            Some(mounts.len() - 1)
+        }
+        None => None,
+    };
+    if let Some(own) = own.map(|own| &mut mounts[own]) {
+        own.isolation = wish.isolation.unwrap_or(own.isolation);
+        (own.base, own.branch) = (wish.base.clone(), wish.branch.clone());
+    }
+    let mut taken: Vec<String> = Vec::new();
+    for mount in mounts.iter_mut().filter(|mount| mount.isolation != Isolation::Shared) {
+        let name = abide_git::tree_name(&mount.source, &taken.iter().map(String::as_str).collect::<Vec<_>>());
+        taken.push(name.clone());
+        mount.tree = Some(name);
+        // On the host there is no other place to see a tree than where it is.
+        mount.target = abide_git::tree(unit, mount).unwrap_or_else(|| mount.target.clone());
+    }
+    mounts
+}
+
+/// Makes the directories of `instance` ready for its sessions, and gives it as it is then. What was ready before is only
+/// connected: a preserved tree is never made anew or brought up to date.
+pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, TreeError> {
+    if instance.prepared {
+        return reconnect(around.store, instance, around.told);
+    }
+    let mut instance = instance.clone();
+    if instance.recipe.mounts.iter().any(|mount| mount.tree.is_some()) {
+        instance = make(around, &instance)?;
+        crash::point("engine.trees.made");
+    }
+    if !instance.recipe.setup.is_empty() {
+        setup::run(around, &instance)?;
+        crash::point("engine.trees.set-up");
+        // What it made is no work of anybody's.
+        let unit = around.store.layout().unit(instance.id);
+        for mount in isolated(&instance) {
+            abide_git::settle(unit.dir(), mount, TO_LOOK)?;
+        }
+    }
+    around.store.update(instance.id, |now| -> Result<Instance, TreeError> {
+        now.prepared = true;
+        Ok(now.clone())
+    })
+}
+
+fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, TreeError> {
+    let unit = around.store.layout().unit(instance.id);
+    let mut moves: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let mut mounts = instance.recipe.mounts.clone();
+    for mount in mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
+        let made = abide_git::materialise(
+            &Wanted {
+                id: instance.id,
+                unit: unit.dir(),
+                mount,
+                base: mount.base.as_deref(),
+                branch: mount.branch.as_deref(),
+                limit: TO_MAKE,
+            },
+            &mut |line| (around.told)(line),
+        )?;
+        made.notices.iter().for_each(|notice| (around.told)(notice));
+        moves.push((mount.source.clone(), made.workdir));
+        (mount.branch, mount.recorded_refs) = (made.branch, made.recorded_refs);
+    }
+    let moved = |dir: &Path| {
+        let inside = moves.iter().find_map(|(from, to)| Some(to.join(dir.strip_prefix(from).ok()?)));
+        // A plain directory joined with nothing would end in a slash.
+        inside.map_or_else(|| dir.to_owned(), |dir| dir.components().collect())
+    };
+    around.store.update(instance.id, |now| -> Result<Instance, TreeError> {
+        now.recipe.mounts = mounts;
+        now.recipe.cwd = moved(&now.recipe.cwd);
+        for session in &mut now.sessions {
+            session.cwd = moved(&session.cwd);
+        }
+        Ok(now.clone())
+    })
+}
+
+/// What the isolated mounts of `instance` hold that exists nowhere else.
+pub fn evidence(store: &Store, instance: &Instance) -> Vec<MountEvidence> {
+    let unit = store.layout().unit(instance.id);
+    let mounts: Vec<(&Path, &Mount)> = isolated(instance).map(|mount| (unit.dir(), mount)).collect();
+    abide_git::evidence_of(&mounts, TO_LOOK)
+}
+
+fn isolated(instance: &Instance) -> impl Iterator<Item = &Mount> {
+    instance.recipe.mounts.iter().filter(|mount| mount.tree.is_some())
+}
+
+/// What all of that amounts to.
+pub fn verdict(store: &Store, instance: &Instance) -> Verdict {
+    evidence::verdict(&evidence(store, instance))
+}
+
+/// Gives the trees of `instance` up before its unit goes to the trash: git forgets them, and everything that brings them
+/// back is in the unit.
+pub fn release(store: &Store, instance: &Instance) -> Result<(), TreeError> {
+    let unit = store.layout().unit(instance.id);
+    for mount in isolated(instance) {
+        if let Some(branch) = abide_git::release(unit.dir(), mount, TO_RELEASE)?.kept_branch {
+            tracing::warn!(id = %instance.id, branch, "the branch is used elsewhere and stays");
+        }
+    }
+    Ok(())
+}
+
+/// Makes git know the trees of `instance` again, if it does not, and gives it as it is then.
+pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Result<Instance, TreeError> {
+    let unit = store.layout().unit(instance.id);
+    let mut mounts = instance.recipe.mounts.clone();
+    for mount in mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
+        let restored = abide_git::restore(unit.dir(), mount, TO_RELEASE)?;
+        restored.notices.iter().for_each(|notice| told(notice));
+        mount.branch = restored.branch;
+    }
+    store.update(instance.id, |now| -> Result<Instance, TreeError> {
+        now.recipe.mounts = mounts;
+        Ok(now.clone())
+    })
+}
+
+/// What became of the repositories of `instance` since its trees were made. The worst of them is told.
+pub fn host_repo(store: &Store, instance: &Instance) -> HostRepo {
+    let unit = store.layout().unit(instance.id);
+    let (mut moved, mut diverged, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for mount in isolated(instance) {
+        let source = mount.source.display();
+        match abide_git::adrift(unit.dir(), mount, TO_LOOK) {
+            Ok(None) => {}
+            Ok(Some(drift)) => {
+                let on = matches!(drift, Drift::Moved { lost: 0, .. });
+                let into = if on { &mut moved } else { &mut diverged };
+                into.push(format!("{source}: {}", in_words(drift)));
+            }
+            Err(error) => unknown.push(format!("{source}: {error}")),
+        }
+    }
+    match (diverged.is_empty(), unknown.is_empty(), moved.is_empty()) {
+        (false, ..) => HostRepo::Diverged(diverged),
+        (_, false, _) => HostRepo::Unknown(unknown),
+        (.., false) => HostRepo::Moved(moved),
+        _ => HostRepo::Unchanged,
+    }
+}
+
+fn in_words(drift: Drift) -> String {
+    let commits = |n: u64| if n == 1 { "1 commit".to_owned() } else { format!("{n} commits") };
+    match drift {
+        Drift::Moved { branch, new, lost: 0 } => format!("{branch} has {} more than then", commits(new)),
+        Drift::Moved { branch, new, lost } => {
+            format!("{branch} was rewritten: {} more and {} less than then", commits(new), commits(lost))
+        }
+        Drift::Gone { branch } => format!("{branch} is gone"),
+        Drift::RepositoryGone => "it is not where it was".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn configured(source: &str, isolation: Isolation) -> abide_config::Mount {
+        let (source, copy) = (source.into(), vec![".env".to_owned()]);
+        abide_config::Mount { source, target: None, isolation, copy, read_only: false }
+    }
+
+    fn planned(configured: &[abide_config::Mount], isolation: Option<Isolation>) -> Vec<(String, Isolation)> {
+        let wish = Wish { isolation, base: Some("v1".into()), branch: None };
+        let mounts = plan(Path::new("/work/shop/api"), configured, &wish, Path::new("/unit"));
+        mounts.iter().map(|mount| (mount.target.display().to_string(), mount.isolation)).collect()
+    }
+
+    #[test]
+    fn a_plain_directory_has_no_mount_unless_one_is_wished_for() {
+        assert!(planned(&[], None).is_empty());
+        let made = planned(&[], Some(Isolation::Clone));
+        assert_eq!(made, [("/unit/tree/api".to_owned(), Isolation::Clone)]);
+    }
+
+    #[test]
+    fn a_wish_is_for_the_mount_that_holds_the_directory() {
+        let all =
+            [configured("/work/docs", Isolation::Shared), configured("/work/shop", Isolation::Worktree)];
+        let tree = || "/unit/tree/shop".to_owned();
+        assert_eq!(
+            planned(&all, None),
+            [("/work/docs".to_owned(), Isolation::Shared), (tree(), Isolation::Worktree)]
+        );
+        assert_eq!(planned(&all, Some(Isolation::Clone))[1], (tree(), Isolation::Clone));
+        assert_eq!(planned(&all, Some(Isolation::Shared))[1], ("/work/shop".to_owned(), Isolation::Shared));
+    }
+
+    #[test]
+    fn trees_of_the_same_name_are_told_apart() {
+        let all = [configured("/a/shop", Isolation::Clone), configured("/b/shop", Isolation::Clone)];
+        let targets: Vec<String> = planned(&all, None).into_iter().map(|(target, _)| target).collect();
+        assert_eq!(targets, ["/unit/tree/shop", "/unit/tree/shop-2"]);
+    }
+}

@@ -1,0 +1,66 @@
+//! `abide conversations`
+
+use abide_engine::conversations::{self, Claim, Listing};
+use abide_model::time::human;
+use abide_sys::clock;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+use crate::print::{Table, Tone};
+
+use super::load;
+
+const EXAMPLES: &str = "\
+Examples:
+  abide conversations             what was said in this directory, and with whom
+  abide conversations --all       in every directory
+  abide load --adopt 0199a7c2     go on with one that is free
+  abide load --fork 0199a7c2      go on with a copy of one, where the agent can";
+
+/// List the conversations that agents keep on disk
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// Of every directory
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args, context: &mut Context) -> Outcome {
+    let dir = std::env::current_dir()?;
+    let wanted = (!args.all).then_some(dir.as_path());
+    let listing = load::with_surroundings(&dir, context, |around| conversations::list(around, wanted))?;
+    let listing = listing.map_err(CommandError::failed)?;
+    if args.json {
+        return Ok(context.printer.json(&listing)?);
+    }
+    if listing.conversations.is_empty() {
+        return Ok(context.printer.line("Nothing was said here yet.")?);
+    }
+    Ok(context.printer.table(&table(&listing, args.all))?)
+}
+
+fn table(listing: &Listing, with_dir: bool) -> Table {
+    let now = clock::now();
+    let about = if with_dir { "DIRECTORY" } else { "ABOUT" };
+    let mut table = Table::new(&["AGENT", "ID", "LAST", "SESSION", about]);
+    for row in &listing.conversations {
+        let (session, tone) = match (&row.claim, &row.session) {
+            (Claim::Held, Some(session)) => (session.clone(), Tone::Good),
+            (Claim::Left, Some(session)) => (format!("was {session}"), Tone::Faint),
+            _ => ("free".to_owned(), Tone::Plain),
+        };
+        let about = if with_dir { &row.dir } else { row.title.as_ref().unwrap_or(&row.id) };
+        table.row([
+            (row.agent.clone(), Tone::Plain),
+            (row.id.clone(), Tone::Strong),
+            (human(row.last.age(now)), Tone::Faint),
+            (session, tone),
+            (about.clone(), Tone::Plain),
+        ]);
+    }
+    table
+}

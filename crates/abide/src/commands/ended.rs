@@ -1,0 +1,100 @@
+//! What the operator sees and is asked when an instance ends under their eyes.
+
+use std::time::{Duration, Instant};
+
+use abide_capsule::client::AttachEnd;
+use abide_engine::finish::{self, Outcome as Finished};
+use abide_engine::{reconcile, resume, trees};
+use abide_model::decide::ExitChoice;
+use abide_model::status::{Ending, Kept};
+use abide_model::{Instance, InstanceId, Status};
+use abide_store::ReadError;
+use abide_tui::Ask;
+use abide_tui::screens::{Subject, session_ended};
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+
+use super::load;
+
+/// How long a keeper may take to end, once its last session has.
+const LAST_STEPS: Duration = Duration::from_secs(3);
+
+/// Says how the attachment ended, and asks about work that is at risk if the instance has ended with it.
+///
+/// By then it is kept: whoever closes the terminal instead of answering loses nothing.
+pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> Outcome {
+    let said = |more: &str| context.printer.line(format!("[{}: {}{more}]", id.display_name(), end.message()));
+    if !matches!(end, AttachEnd::SessionEnded { .. }) {
+        return Ok(said("")?);
+    }
+    match settled(id, context)? {
+        Some(instance) => match instance.status.status {
+            Status::Restorable(Kept::Dirty | Kept::Unpushed | Kept::Unknown) => ask(&instance, context),
+            Status::Restorable(_) => Ok(said(&format!("; it is kept, `abide resume {id}` brings it back"))?),
+            _ => Ok(said("")?),
+        },
+        None => Ok(said("; nothing was at risk, and it is cleaned up")?),
+    }
+}
+
+/// The instance as the end left it; `None` if it is gone. The keeper's own clean-up may be quicker than we are.
+fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
+    let read = || match context.store.read(id) {
+        Ok(instance) => Ok(Some(instance)),
+        Err(ReadError::NotFound(_)) => Ok(None),
+        Err(error) => Err(CommandError::failed(error)),
+    };
+    let deadline = Instant::now() + LAST_STEPS;
+    while let Some(instance) = read()? {
+        let policy = reconcile::policy(&context.config, &instance);
+        match finish::finish(&context.store, id, policy) {
+            Ok(Finished::Removed(_)) => return Ok(None),
+            // We hear of the last session's end a little before its keeper has written it down.
+            Ok(Finished::Running) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
+            Ok(_) => return read(),
+            Err(error) => match read()? {
+                Some(_) => return Err(CommandError::failed(error)),
+                None => return Ok(None),
+            },
+        }
+    }
+    Ok(None)
+}
+
+fn ask(instance: &Instance, context: &Context) -> Outcome {
+    let (id, name) = (instance.id, instance.id.display_name());
+    let evidence = trees::evidence(&context.store, instance);
+    let days = context.config.load().map_or(14, |settings| settings.trash.keep_days);
+    let choice = session_ended(&Ask::here(), &Subject::from(instance), &evidence, days);
+    tracing::info!(%id, ?choice, "asked how to end it");
+    match choice {
+        ExitChoice::Keep => {
+            Ok(context.printer.line(format!("{name} is kept; `abide resume {id}` brings it back"))?)
+        }
+        ExitChoice::Discard => {
+            let because = "the operator saw what goes and chose to discard it";
+            finish::discard(&context.store, instance, Ending::Discard, because)
+                .map_err(CommandError::failed)?;
+            Ok(context.printer.line(gone(id))?)
+        }
+        ExitChoice::Return => come_back(instance, context),
+    }
+}
+
+/// Starts an instance again that is kept, and attaches to it.
+pub fn come_back(instance: &Instance, context: &Context) -> Outcome {
+    let resumed =
+        load::with_surroundings(&instance.scope.dir, context, |around| resume::resume(around, instance.id))?;
+    for warning in resumed.map_err(CommandError::failed)?.warnings {
+        context.warn(&warning);
+    }
+    super::attach_started(instance.id, context)
+}
+
+/// How the operator is told that an instance was removed.
+pub fn gone(id: InstanceId) -> String {
+    format!("{} is gone; `abide trash restore {id}` brings it back", id.display_name())
+}

@@ -1,0 +1,37 @@
+//! Linger, which sessions on the host need to survive a logout: asked about once, and remembered.
+
+use abide_config::Origin;
+use abide_model::unit::Home;
+use abide_model::{Place, UnitMode};
+use abide_places::unit::Login;
+
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
+
+const SETTING: &str = "linger";
+
+/// Finds out whether abide may turn linger on for the operator, where that is open and makes a difference. Without a
+/// terminal it stays open, and the start tells what to do.
+pub fn settle(answer: Option<bool>, context: &Context) -> Outcome {
+    let answer = match answer {
+        Some(answer) => answer,
+        None if context.can_ask() && is_open(context)? => {
+            let question = "Sessions that outlive your logout need linger, which is off. Turn it on for you? \
+                            (asked once; `abide config set linger` changes the answer)";
+            context.confirm(question, "--linger yes")?
+        }
+        None => return Ok(()),
+    };
+    tracing::info!(answer, "linger");
+    context.config.set(SETTING, &answer.to_string()).map_err(CommandError::failed)
+}
+
+fn is_open(context: &Context) -> Outcome<bool> {
+    if context.config.get(SETTING).map_err(CommandError::failed)?.origin == Origin::File {
+        return Ok(false);
+    }
+    let settings = context.config.load().map_err(CommandError::failed)?;
+    let facts = Login::here().look();
+    let concerned = settings.place == Place::Host && settings.unit != UnitMode::Off;
+    Ok(concerned && facts.systemd && !facts.linger && facts.home != Home::Elsewhere)
+}
