@@ -49,6 +49,7 @@ fn every_list_has_the_shape_that_is_documented() {
             argv: vec!["claude".into()],
             cwd: "/".into(),
             generation: 1,
+            setup: None,
             label: None,
             conversation: Some(Conversation {
                 id: "c".into(),
@@ -67,6 +68,14 @@ fn every_list_has_the_shape_that_is_documented() {
     let torn = add_instance(&sandbox, |_| {});
     std::fs::write(sandbox.home().join("instances").join(torn.as_str()).join("instance.json"), "").unwrap();
     assert_same_shape("ls", &sandbox.abide(["ls", "--json"]).json(), &[]);
+
+    let cwd = sandbox.work().canonicalize().unwrap();
+    let project: String =
+        cwd.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let said = serde_json::json!({ "type": "user", "cwd": cwd, "message": { "content": "hello" } });
+    let id = "aaaaaaaa-1111-4111-8111-aaaaaaaaaaaa";
+    sandbox.write(format!("home/.claude/projects/{project}/{id}.jsonl"), format!("{said}\n"));
+    assert_same_shape("conversations", &sandbox.abide(["conversations", "--json"]).json(), &[]);
 
     add_trash(&sandbox);
     assert_same_shape("trash list", &sandbox.abide(["trash", "list", "--json"]).json(), &[]);

@@ -1,152 +1,492 @@
-//! The right conversation: a stub that speaks claude's flags and writes transcripts where claude does.
+//! The right conversation, for every agent: stand-ins that take each agent's flags and no others, keep conversations where it
+//! does, and refuse what it refuses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use abide_testkit::eventually;
+use abide_testkit::{Run, eventually};
 
-use crate::common::{Host, host, kill, wait_for_death};
+use crate::common::{Host, alive, host, kill, wait_for_death};
 
-/// A machine with a `claude` that notes its arguments and, when spoken to, writes a transcript as the real one does; it
-/// dies on an id that it has and on one that it does not, just as the real one.
-fn machine() -> Host {
-    let mut host = host();
-    let script = r#"
-printf '%s\n' "$*" >>"$HOME/argv"
-dir=$HOME/.claude/projects/$(pwd -P | tr -c 'A-Za-z0-9\n' '-')
-mkdir -p "$dir"
-while [ $# -gt 0 ]; do
-    case $1 in
-    --session-id)
-        id=$2
-        if [ -s "$dir/$id.jsonl" ]; then echo "Error: Session ID $id is already in use."; exit 1; fi
-        shift ;;
-    --resume)
-        id=$2
-        if [ ! -s "$dir/$id.jsonl" ]; then echo "No conversation found with session ID: $id"; exit 1; fi
-        echo "resumed: $(grep -o 'said [a-z ]*' "$dir/$id.jsonl" | tail -1)"
-        shift ;;
-    esac
-    shift
-done
-echo "ready"
-while IFS= read -r line; do
-    printf '{"type":"user","cwd":"%s","sessionId":"%s","message":"said %s"}\n' "$(pwd -P)" "$id" "$line" >>"$dir/$id.jsonl"
-    echo "heard: $line"
-done"#;
-    host.add_program("claude", script);
-    host
+/// The agents that have a stand-in.
+pub const AGENTS: [&str; 7] = ["claude", "codex", "gemini", "opencode", "kimi", "qwen", "copilot"];
+
+/// A machine with every agent on it.
+pub struct Agents(Host);
+
+impl std::ops::Deref for Agents {
+    type Target = Host;
+    fn deref(&self) -> &Host {
+        &self.0
+    }
 }
 
-impl Host {
-    fn load_claude(&self, args: &[&str]) -> String {
-        let said = self.abide([&["load", "claude", "--detach"], args].concat()).ok();
-        let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
+impl std::ops::DerefMut for Agents {
+    fn deref_mut(&mut self) -> &mut Host {
+        &mut self.0
+    }
+}
+
+pub fn machine() -> Agents {
+    let mut host = host();
+    let stub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/host/stubs/agent.py");
+    for name in AGENTS {
+        host.add_program(name, &format!("exec python3 {} {name} \"$@\"", stub.display()));
+    }
+    Agents(host)
+}
+
+impl Agents {
+    /// Starts `agent` with `args`, and waits for its prompt.
+    #[track_caller]
+    pub fn load_agent(&self, agent: &str, args: &[&str]) -> String {
+        let id = self.loaded(self.abide([&["load", agent, "--detach"], args].concat()));
         self.wait_for_screen(&id, "ready");
         id
     }
 
-    /// What claude was started with, each time.
-    fn argvs(&self) -> Vec<String> {
-        std::fs::read_to_string(self.path("home/argv")).unwrap().lines().map(str::to_owned).collect()
+    /// The id of what was started.
+    #[track_caller]
+    pub fn loaded(&self, run: Run) -> String {
+        run.ok().split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned()
     }
 
-    fn conversation(&self, id: &str) -> String {
-        self.row(id).unwrap()["sessions"][0]["conversation"].as_str().unwrap().to_owned()
+    /// What `agent` was started with, each time, apart from its hooks.
+    pub fn argvs(&self, agent: &str) -> Vec<String> {
+        let argvs = std::fs::read_to_string(self.path(format!("home/argv.{agent}"))).unwrap_or_default();
+        let own = |argv: &str| {
+            let hooks = [" --settings ", " -c hooks", " --dangerously-bypass-hook-trust", " --port "];
+            let end = hooks.iter().filter_map(|hook| argv.find(hook)).min().unwrap_or(argv.len());
+            argv[..end].to_owned()
+        };
+        argvs.lines().map(own).collect()
     }
 
-    fn say(&self, id: &str, text: &str) {
+    pub fn conversation_of(&self, id: &str) -> Option<String> {
+        self.row(id).unwrap()["sessions"][0]["conversation"].as_str().map(str::to_owned)
+    }
+
+    #[track_caller]
+    pub fn conversation(&self, id: &str) -> String {
+        eventually("its conversation to be known", || self.conversation_of(id))
+    }
+
+    #[track_caller]
+    pub fn say(&self, id: &str, text: &str) {
         self.abide(["send", id, text]).ok();
         self.wait_for_screen(id, &format!("heard: {text}"));
     }
 
-    fn transcripts(&self) -> Vec<PathBuf> {
-        let projects = std::fs::read_dir(self.path("home/.claude/projects")).unwrap().flatten();
-        let files = projects.flat_map(|project| std::fs::read_dir(project.path()).unwrap().flatten());
-        files.map(|file| file.path()).collect()
+    #[track_caller]
+    pub fn stop(&self, id: &str) {
+        self.abide(["stop", id]).ok();
+    }
+
+    #[track_caller]
+    pub fn resume(&self, id: &str) -> Run {
+        let run = self.abide(["resume", id, "--detach"]);
+        run.clone().ok();
+        run
+    }
+
+    /// The files below `dir` of the home directory.
+    pub fn files_below(&self, dir: &str) -> Vec<PathBuf> {
+        let (mut files, mut dirs) = (Vec::new(), vec![self.path("home").join(dir)]);
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                if entry.file_type().unwrap().is_dir() {
+                    dirs.push(entry.path())
+                } else {
+                    files.push(entry.path())
+                }
+            }
+        }
+        files
+    }
+
+    /// The one transcript that claude has written.
+    #[track_caller]
+    pub fn transcript(&self) -> PathBuf {
+        let mut files = self.files_below(".claude/projects");
+        assert_eq!(files.len(), 1, "{files:?}");
+        files.remove(0)
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.home().join("log/abide.log")).unwrap_or_default()
     }
 }
 
 #[test]
-fn a_fresh_session_is_given_an_id_and_no_resume_flag() {
+fn a_fresh_session_is_given_an_id_where_the_agent_takes_one_and_no_resume_flag() {
     let host = machine();
-    let id = host.load_claude(&["--", "--model", "opus"]);
-    let argv = &host.argvs()[0];
-    assert_eq!(argv, &format!("--model opus --session-id {}", host.conversation(&id)));
-    let log = std::fs::read_to_string(host.home().join("log/abide.log")).unwrap();
-    assert!(log.contains("resume: none reason=fresh_session"), "{log}");
+    for (agent, model) in [("claude", "--model"), ("gemini", "-m"), ("qwen", "-m"), ("copilot", "--model")] {
+        let id = host.load_agent(agent, &["--", model, "x"]);
+        assert_eq!(host.argvs(agent), [format!("{model} x --session-id {}", host.conversation(&id))]);
+    }
+    assert!(host.log().contains("resume: none reason=fresh_session"));
 }
 
-#[test]
-fn a_stopped_session_resumes_its_own_conversation_with_its_own_arguments() {
-    let host = machine();
-    let id = host.load_claude(&["--", "--model", "opus"]);
+/// Said, stopped, resumed: what was said is there, and every argument.
+fn restart_resumes(agent: &str) {
+    let (host, (flag, resumed)) = (machine(), how(agent));
+    let id = host.load_agent(agent, &["--", flag, "x"]);
     host.say(&id, "remember the milk");
+    host.stop(&id);
     let conversation = host.conversation(&id);
-    host.abide(["stop", &id]).ok();
-    host.abide(["resume", &id, "--detach"]).ok();
-    host.wait_for_screen(&id, "resumed: said remember the milk");
-    assert_eq!(host.argvs()[1], format!("--model opus --resume {conversation}"));
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: remember the milk");
+    let expected = format!("{flag} x {}", resumed.replace("ID", &conversation));
+    assert_eq!(host.argvs(agent)[1], expected);
     assert_eq!(host.conversation(&id), conversation);
-    let log = std::fs::read_to_string(host.home().join("log/abide.log")).unwrap();
-    assert!(log.contains(&format!("resume: id={conversation} reason=conversation_data_present")), "{log}");
+    assert!(host.log().contains(&format!("resume: id={conversation} reason=")), "{}", host.log());
+    // And once more: what was resumed can be resumed.
+    host.say(&id, "and the eggs");
+    host.stop(&id);
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: and the eggs");
+}
+
+fn how(agent: &str) -> (&'static str, &'static str) {
+    match agent {
+        "claude" => ("--model", "--resume ID"),
+        "codex" => ("-m", "resume ID --no-daemon"),
+        "gemini" | "qwen" => ("-m", "--resume ID"),
+        "opencode" => ("-m", "-s ID"),
+        "kimi" => ("-m", "-S ID"),
+        _ => ("--model", "--resume=ID"),
+    }
+}
+
+macro_rules! for_each_agent {
+    ($($test:ident: $agent:literal),+ $(,)?) => {
+        $(#[test] fn $test() { restart_resumes($agent) })+
+    };
+}
+
+for_each_agent![
+    a_restart_resumes_claude: "claude",
+    a_restart_resumes_codex_in_one_process: "codex",
+    a_restart_resumes_gemini_again_and_again: "gemini",
+    a_restart_resumes_kimi: "kimi",
+    a_restart_resumes_qwen: "qwen",
+    a_restart_resumes_copilot: "copilot",
+];
+
+#[test]
+fn a_conversation_that_can_not_be_seen_is_resumed_by_the_id_that_the_operator_gave() {
+    let host = machine();
+    let said = host.load_agent("opencode", &[]);
+    host.say(&said, "in a database");
+    let row = std::fs::read_dir(host.path("home/.local/share/opencode/opencode.db")).unwrap().next().unwrap();
+    let conversation = row.unwrap().file_name().into_string().unwrap();
+    host.stop(&said);
+    let id = host.loaded(host.abide(["load", "opencode", "--adopt", &conversation, "--detach"]));
+    host.wait_for_screen(&id, "resumed: in a database");
+    host.stop(&id);
+    host.resume(&id);
+    assert_eq!(host.argvs("opencode")[2], format!("-s {conversation}"));
 }
 
 #[test]
-fn a_session_whose_keeper_was_killed_resumes_its_conversation_too() {
+fn a_start_after_the_keeper_was_killed_resumes() {
     let host = machine();
-    let id = host.load_claude(&[]);
+    let id = host.load_agent("claude", &[]);
     host.say(&id, "before the crash");
     let pids = host.pids(&id);
     kill("-KILL", pids.keeper);
     wait_for_death(pids.session);
     host.wait_for_state(&id, "restorable (crashed)");
     assert!(host.abide(["resume", "--all"]).ok().contains("is back"));
-    host.wait_for_screen(&id, "resumed: said before the crash");
+    host.wait_for_screen(&id, "resumed: before the crash");
+}
+
+#[test]
+fn an_agent_that_was_killed_is_kept_and_one_that_left_is_not() {
+    let host = machine();
+    let id = host.load_agent("claude", &[]);
+    host.say(&id, "cut short");
+    kill("-KILL", host.pids(&id).session);
+    host.wait_for_state(&id, "restorable (crashed)");
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: cut short");
+    host.abide(["send", &id, "exit 0"]).ok();
+    host.wait_for_state(&id, "gone");
+}
+
+#[test]
+fn an_agent_that_outlived_its_keeper_is_ended_before_it_is_resumed() {
+    let host = machine();
+    let id = host.load_agent("gemini", &[]);
+    host.say(&id, "I do not hear you hang up");
+    let pids = host.pids(&id);
+    kill("-KILL", pids.keeper);
+    wait_for_death(pids.keeper);
+    host.wait_for_state(&id, "restorable (crashed)");
+    assert!(alive(pids.session), "the stand-in outlives its terminal, as the agent does");
+    host.resume(&id);
+    assert!(!alive(pids.session), "two processes were in one conversation");
+    host.wait_for_screen(&id, "resumed: I do not hear you hang up");
+}
+
+#[test]
+fn the_id_survives_the_loss_of_everything_beside_the_manifest() {
+    let host = machine();
+    let id = host.load_agent("claude", &[]);
+    host.say(&id, "only the manifest is left");
+    host.stop(&id);
+    let unit = host.home().join("instances").join(&id);
+    for entry in std::fs::read_dir(&unit).unwrap().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::remove_dir_all(entry.path()).unwrap();
+        }
+    }
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: only the manifest is left");
 }
 
 #[test]
 fn a_session_that_was_never_spoken_to_keeps_its_id_for_the_next_start() {
     let host = machine();
-    let id = host.load_claude(&[]);
+    let id = host.load_agent("claude", &[]);
     let conversation = host.conversation(&id);
-    host.abide(["stop", &id]).ok();
-    host.abide(["resume", &id, "--detach"]).ok();
-    eventually("the second start", || (host.argvs().len() == 2).then_some(()));
-    assert_eq!(host.argvs()[1], format!("--session-id {conversation}"), "there is nothing to resume yet");
+    host.stop(&id);
+    host.resume(&id);
+    assert_eq!(
+        host.argvs("claude")[1],
+        format!("--session-id {conversation}"),
+        "there is nothing to resume yet"
+    );
 }
 
 #[test]
 fn two_sessions_in_one_directory_never_get_each_others_conversation() {
-    let host = machine();
-    let (one, other) = (host.load_claude(&[]), host.load_claude(&[]));
-    host.say(&one, "this is one");
-    host.say(&other, "this is the other");
-    for id in [&one, &other] {
-        host.abide(["stop", id]).ok();
+    for agent in ["claude", "codex"] {
+        let host = machine();
+        let (one, other) = (host.load_agent(agent, &[]), host.load_agent(agent, &[]));
+        host.say(&other, "this is the other");
+        host.say(&one, "this is one");
+        for id in [&one, &other] {
+            host.stop(id);
+        }
+        for id in [&other, &one] {
+            host.resume(id);
+        }
+        host.wait_for_screen(&one, "resumed: this is one");
+        host.wait_for_screen(&other, "resumed: this is the other");
     }
-    for id in [&other, &one] {
-        host.abide(["resume", id, "--detach"]).ok();
-    }
-    host.wait_for_screen(&one, "resumed: said this is one");
-    host.wait_for_screen(&other, "resumed: said this is the other");
-    assert_eq!(host.transcripts().len(), 2, "no third conversation was begun");
 }
 
 #[test]
 fn a_failed_resume_does_not_forget_the_conversation() {
     let host = machine();
-    let id = host.load_claude(&[]);
+    let id = host.load_agent("claude", &[]);
     host.say(&id, "precious");
     let conversation = host.conversation(&id);
-    host.abide(["stop", &id]).ok();
-    let transcript = host.transcripts().pop().unwrap();
-    let away = transcript.with_extension("away");
-    std::fs::rename(&transcript, &away).unwrap();
-    // Whatever becomes of this start, the id must still be known afterwards.
-    let _ = host.abide(["resume", &id, "--detach"]);
-    host.abide(["stop", &id]);
+    host.stop(&id);
+    host.write("home/refuse.claude", format!("No conversation found with session ID: {conversation}"));
+    let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
+    assert!(complaint.contains("does not know this conversation"), "{complaint}");
     assert_eq!(host.conversation(&id), conversation);
-    std::fs::rename(&away, &transcript).unwrap();
-    host.abide(["resume", &id, "--detach"]).ok();
-    host.wait_for_screen(&id, "resumed: said precious");
+    std::fs::remove_file(host.path("home/refuse.claude")).unwrap();
+    host.wait_for_state(&id, "restorable (crashed)");
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: precious");
+}
+
+/// A wrapper of the operator's own that does not pass on what it is given.
+fn wrapped(agent: &str) -> Agents {
+    let mut host = machine();
+    host.add_program(
+        "wrapper",
+        &format!("case \"$*\" in *resume*) exec {agent} \"$@\" ;; *) exec {agent} ;; esac"),
+    );
+    host.write(
+        "home/.config/abide/config.toml",
+        format!("version = 1\n[agents.{agent}]\ncommand = [\"wrapper\"]\n"),
+    );
+    host
+}
+
+#[test]
+fn a_custom_command_that_chose_its_own_id_resumes_the_newest_unclaimed_transcript_and_stores_its_id() {
+    let host = wrapped("qwen");
+    let id = host.load_agent("qwen", &[]);
+    host.say(&id, "mine");
+    // Another one in the same directory, which belongs to a session of its own; and a newer one in another directory.
+    let claimed = host.load_agent("qwen", &[]);
+    host.say(&claimed, "somebody else's");
+    host.stop(&claimed);
+    host.resume(&claimed);
+    host.wait_for_screen(&claimed, "resumed: somebody else's");
+    let mut elsewhere = host.command(host.path("bin/qwen"));
+    elsewhere.current_dir(host.path("home")).stdin(spoken(&host, "foreign")).output().unwrap();
+    host.stop(&id);
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: mine");
+    let stored = host.conversation(&id);
+    assert!(host.argvs("qwen").last().unwrap().ends_with(&format!("--resume {stored}")));
+    assert!(host.log().contains(&format!("resume: id={stored} reason=jsonl_discovery")));
+}
+
+#[test]
+fn of_two_transcripts_of_a_custom_command_the_newer_wins() {
+    let host = wrapped("qwen");
+    let id = host.load_agent("qwen", &[]);
+    host.say(&id, "older");
+    host.say(&id, "/clear");
+    host.say(&id, "newer");
+    host.stop(&id);
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: newer");
+}
+
+/// Something for an agent to hear before its terminal ends.
+fn spoken(host: &Agents, text: &str) -> std::fs::File {
+    std::fs::File::open(host.write("home/spoken", format!("{text}\n"))).unwrap()
+}
+
+#[test]
+fn a_torn_transcript_is_resumed_and_its_loss_is_said() {
+    let host = machine();
+    let id = host.load_agent("claude", &[]);
+    host.say(&id, "whole");
+    host.stop(&id);
+    let mut torn = std::fs::read(host.transcript()).unwrap();
+    torn.extend(b"{\"type\":\"assistant\",\"mess");
+    std::fs::write(host.transcript(), torn).unwrap();
+    let run = host.resume(&id);
+    assert!(run.stderr.contains("was cut off"), "{}", run.stderr);
+    host.wait_for_screen(&id, "resumed: whole");
+}
+
+#[test]
+fn the_agents_directory_is_the_one_of_the_first_start_whatever_is_set_by_now() {
+    let mut host = machine();
+    let [elsewhere, wrong] = ["home/elsewhere", "home/wrong"].map(|dir| host.path(dir));
+    host.set("CLAUDE_CONFIG_DIR", elsewhere);
+    let moved = host.load_agent("claude", &[]);
+    host.say(&moved, "elsewhere");
+    host.unset("CLAUDE_CONFIG_DIR");
+    let plain = host.load_agent("claude", &[]);
+    host.say(&plain, "at home");
+    for id in [&moved, &plain] {
+        host.stop(id);
+    }
+    host.resume(&moved);
+    host.wait_for_screen(&moved, "resumed: elsewhere");
+    let now = host.path("home/new");
+    host.write(
+        "home/.config/abide/config.toml",
+        format!("version = 1\n[agents.claude]\nconfig_dir = {now:?}\n"),
+    );
+    host.set("CLAUDE_CONFIG_DIR", wrong);
+    let run = host.resume(&plain);
+    host.wait_for_screen(&plain, "resumed: at home");
+    assert!(run.stderr.contains(&format!("config_dir is {} now", now.display())), "{}", run.stderr);
+}
+
+#[test]
+fn every_kind_of_directory_is_come_back_to() {
+    let host = machine();
+    let long = format!("deep/{}", ["a_rather.long-name"; 10].join("/"));
+    std::fs::create_dir_all(host.path("real")).unwrap();
+    std::os::unix::fs::symlink(host.path("real"), host.path("linked")).unwrap();
+    for dir in [long.as_str(), "dotted.dir", "under_scored", "caf\u{e9} \u{1f980}", "linked"] {
+        let dir = host.path(dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        for agent in ["claude", "codex"] {
+            let mut command = host.command(host.program());
+            let out = command
+                .args(["load", agent, "--detach"])
+                .current_dir(&dir)
+                .env("PWD", &dir)
+                .output()
+                .unwrap();
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+            let id = String::from_utf8(out.stdout).unwrap()[3..11].to_owned();
+            host.wait_for_screen(&id, "ready");
+            host.say(&id, &format!("{agent} was here"));
+            host.stop(&id);
+            host.resume(&id);
+            host.wait_for_screen(&id, &format!("resumed: {agent} was here"));
+            host.stop(&id);
+        }
+    }
+}
+
+#[test]
+fn a_new_conversation_that_the_agent_begins_by_itself_is_followed_and_the_old_one_is_parked() {
+    for agent in ["claude", "codex"] {
+        let host = machine();
+        let id = host.load_agent(agent, &[]);
+        host.say(&id, "the old");
+        let old = host.conversation(&id);
+        host.say(&id, "/clear");
+        host.say(&id, "the new");
+        host.stop(&id);
+        let new = host.conversation(&id);
+        assert_ne!(old, new);
+        assert!(host.log().contains(&format!("binding: id={new} reason=")), "{}", host.log());
+        let explained = host.abide(["explain", &id]).ok();
+        assert!(explained.contains(&format!("it was in {old} before")), "{explained}");
+        host.resume(&id);
+        host.wait_for_screen(&id, "resumed: the new");
+    }
+}
+
+#[test]
+fn what_an_agent_reports_of_itself_is_bound_unless_another_session_is_in_it() {
+    use std::io::Write;
+    let host = machine();
+    let report = |id: &str, generation: u64, conversation: &str| {
+        let path = host.home().join("instances").join(id).join("state/conversations.jsonl");
+        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        let line =
+            serde_json::json!({ "generation": generation, "session": "s1", "conversation": conversation });
+        writeln!(file, "{line}").unwrap();
+    };
+    let (one, other) = (host.load_agent("opencode", &[]), host.load_agent("opencode", &[]));
+    report(&one, 1, "ses_first");
+    assert_eq!(host.conversation(&one), "ses_first");
+    report(&one, 1, "ses_second");
+    for nonsense in ["--help", "not one of its own"] {
+        report(&one, 1, nonsense);
+    }
+    report(&one, 7, "ses_of_another_run");
+    assert_eq!(host.conversation(&one), "ses_second");
+    report(&other, 1, "ses_second");
+    assert_eq!(host.conversation_of(&other), None);
+    assert!(host.log().contains(&format!("binding: refused reason=ab-{one}/s1 is in it")), "{}", host.log());
+    // What was last said in a run counts for it, even if nobody has looked before the next one.
+    report(&one, 1, "ses_third");
+    kill("-KILL", host.pids(&one).keeper);
+    host.wait_for_state(&one, "restorable (crashed)");
+    let _ = host.abide(["resume", &one, "--detach"]);
+    assert_eq!(host.argvs("opencode").last().unwrap(), "-s ses_third");
+}
+
+#[test]
+fn an_agent_that_takes_no_id_is_asked_for_it_while_it_runs() {
+    let host = machine();
+    let id = host.load_agent("codex", &[]);
+    let conversation = host.conversation(&id);
+    assert!(host.log().contains(&format!("binding: id={conversation} reason=the agent has it open")));
+    assert_eq!(host.argvs("codex"), ["--no-daemon"]);
+}
+
+#[test]
+fn a_cut_turn_is_gone_on_with_only_if_that_is_asked_for() {
+    let host = machine();
+    let id = host.load_agent("claude", &[]);
+    host.say(&id, "half a turn");
+    host.stop(&id);
+    host.resume(&id);
+    let screen = host.wait_for_screen(&id, "resumed: half a turn");
+    assert!(!screen.contains("going on with the turn"), "{screen}");
+    host.stop(&id);
+    host.abide(["resume", &id, "--detach", "--continue-turn"]).ok();
+    host.wait_for_screen(&id, "going on with the turn");
+    host.stop(&id);
+    host.resume(&id);
+    assert_eq!(host.peek(&id).matches("going on with the turn").count(), 1, "it is asked for once");
 }

@@ -1,11 +1,14 @@
 //! Instances on the host, end to end: the real command, a real terminal, real processes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod activity;
 mod attach;
 mod common;
 mod conversations;
+mod conversations_kept;
 mod crash;
 mod environment;
 mod lifecycle;
 mod script;
 mod survive;
+mod tmux;

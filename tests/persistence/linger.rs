@@ -1,6 +1,9 @@
 //! Linger, turned on for oneself.
 
+use std::io::Write;
+
 use crate::machine::Machine;
+use crate::person::Person;
 
 #[test]
 fn the_doctor_turns_linger_on_where_the_policy_lets_people() {
@@ -51,4 +54,31 @@ fn a_start_that_may_not_turn_linger_on_goes_on_without_and_says_so() {
     assert!(loaded.warning.contains("could not be turned on"), "{}", loaded.warning);
     assert!(loaded.warning.contains("sudo loginctl enable-linger ada"), "{}", loaded.warning);
     ada.assert_alive(&loaded.id);
+}
+
+/// Loads at a terminal, where somebody types `answer`.
+fn load_at_a_terminal(ada: Person<'_>, flags: &str, answer: &str) {
+    let mut terminal = ada.ssh_and_stay(&format!("abide load cat --detach --new {flags}"));
+    terminal.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+    assert!(terminal.wait().unwrap().success());
+}
+
+#[test]
+fn whether_to_turn_linger_on_is_asked_once_and_the_answer_is_remembered() {
+    let Some(machine) = Machine::boot() else { return };
+    let ada = machine.ada();
+    let remembered = || ada.abide(&["config", "get", "linger"]).ok().trim().to_owned();
+    load_at_a_terminal(ada, "", "n\n");
+    assert_eq!((ada.lingers(), remembered().as_str()), (false, "false"));
+    let file = machine.sh("cat /home/ada/.config/abide/config.toml");
+    assert!(file.contains("linger = false"), "not written down: {file}");
+    // Were it asked again, this would be the answer.
+    load_at_a_terminal(ada, "", "y\n");
+    assert!(!ada.lingers(), "it was asked again");
+    load_at_a_terminal(ada, "--linger yes", "");
+    assert_eq!((ada.lingers(), remembered().as_str()), (true, "true"));
+    ada.abide(&["config", "unset", "linger"]).ok();
+    machine.sh("loginctl disable-linger ada");
+    load_at_a_terminal(ada, "", "y\n");
+    assert_eq!((ada.lingers(), remembered().as_str()), (true, "true"));
 }

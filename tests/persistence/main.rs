@@ -9,4 +9,5 @@ mod person;
 mod reboot;
 mod script;
 mod table;
+mod tmux;
 mod users;

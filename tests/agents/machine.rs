@@ -1,0 +1,196 @@
+//! A machine with one real agent on it, whose model is the test.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use abide_testkit::model_api::{ModelApi, Reply, Turn};
+use abide_testkit::{Sandbox, eventually};
+use serde_json::Value;
+
+use crate::common::{Host, exists};
+
+/// Far beyond what an agent takes on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// When what was typed is typed again because nothing came of it.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Between two looks at a screen: each is a process.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A real agent, and what has to be known to sit in front of it.
+pub struct Agent {
+    pub name: &'static str,
+    /// What its screen shows when it waits for a prompt.
+    pub ready: &'static str,
+    /// What its screen shows when it wants to know whether it may run a command. Enter allows it.
+    pub asks: &'static str,
+    /// Writes the configuration that answers its first questions, for the model at an address.
+    pub configure: fn(&mut Sandbox, &str),
+    /// The ids of the conversations on its disk.
+    pub conversations: fn(&Sandbox) -> Vec<String>,
+}
+
+pub struct Machine {
+    pub host: Host,
+    pub api: ModelApi,
+    agent: &'static Agent,
+}
+
+impl Machine {
+    /// A machine whose only agent is `agent`; `None` if the agents are not installed.
+    pub fn with(agent: &'static Agent) -> Option<Self> {
+        let Some(installed) = std::env::var_os("ABIDE_TEST_AGENTS") else {
+            eprintln!(
+                "SKIPPED: needs the real agents; ./scripts/test installs them and sets ABIDE_TEST_AGENTS"
+            );
+            return None;
+        };
+        let mut sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
+        let path = std::env::var("PATH").unwrap();
+        sandbox
+            .set("PATH", format!("{}:{path}", PathBuf::from(installed).join("node_modules/.bin").display()));
+        // What is on a screen after a resume is then what the agent drew, not what abide kept.
+        sandbox.write("home/.config/abide/config.toml", "version = 1\njournal = \"off\"\n");
+        let api = ModelApi::start();
+        (agent.configure)(&mut sandbox, api.url());
+        Some(Self { host: Host { sandbox }, api, agent })
+    }
+
+    /// Starts the agent and gives the instance's id when it waits for a prompt.
+    #[track_caller]
+    pub fn load(&self) -> String {
+        let said = self.host.abide(["load", self.agent.name, "--detach"]).ok();
+        let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
+        self.stretch(&id);
+        self.sees(&id, self.agent.ready);
+        id
+    }
+
+    /// Makes the terminal large enough for all that is said in a test.
+    #[track_caller]
+    fn stretch(&self, id: &str) {
+        let resize = r#"{"verb": "resize", "session": "s1", "size": {"cols": 100, "rows": 60}}"#;
+        self.host.abide(["capsule", "call", id, resize]).ok();
+    }
+
+    /// Brings the instance back, and waits until the agent shows what was said before and waits for a prompt.
+    #[track_caller]
+    pub fn resume(&self, id: &str, history: &[&str]) {
+        self.host.abide(["resume", id, "--detach"]).ok();
+        self.stretch(id);
+        for text in history {
+            self.sees(id, text);
+        }
+        self.sees(id, self.agent.ready);
+    }
+
+    /// Says `prompt`, which the model will answer with `reply`, and waits until the model was asked.
+    ///
+    /// Some agents lose what is typed while they start, and an Enter that comes right after a text: as a person would,
+    /// look and try again.
+    #[track_caller]
+    pub fn say(&self, id: &str, prompt: &str, reply: Reply) {
+        self.api.on(prompt, reply);
+        self.again_until(id, &format!("`{prompt}` to be typed"), &["--no-enter", prompt], || {
+            self.host.peek(id).contains(prompt)
+        });
+        self.again_until(id, &format!("the model to be asked `{prompt}`"), &["--key", "Enter"], || {
+            self.was_asked(prompt)
+        });
+    }
+
+    fn was_asked(&self, prompt: &str) -> bool {
+        let holds = |turn: &Turn| matches!(turn, Turn::User(text) if text.contains(prompt));
+        self.api.asked().iter().flatten().any(holds)
+    }
+
+    /// Sends the input, and again every second, until it has worked.
+    #[track_caller]
+    fn again_until(&self, id: &str, what: &str, input: &[&str], mut worked: impl FnMut() -> bool) {
+        let mut sent: Option<Instant> = None;
+        self.until(id, what, || {
+            let done = worked();
+            if !done && sent.is_none_or(|at| at.elapsed() > AGAIN) {
+                self.host.abide([&["send", id], input].concat()).ok();
+                sent = Some(Instant::now());
+            }
+            done
+        });
+    }
+
+    /// Waits until the screen holds `text`.
+    #[track_caller]
+    pub fn sees(&self, id: &str, text: &str) {
+        self.until(id, &format!("`{text}` on the screen"), || self.host.peek(id).contains(text));
+    }
+
+    /// Waits until the agent asks for a permission, and gives it.
+    #[track_caller]
+    pub fn allow(&self, id: &str) {
+        self.sees(id, self.agent.asks);
+        self.again_until(id, "the permission to be taken", &["--key", "Enter"], || {
+            !self.host.peek(id).contains(self.agent.asks)
+        });
+    }
+
+    /// Waits for something; a wait in vain shows what was to be seen instead.
+    #[track_caller]
+    pub fn until(&self, id: &str, what: &str, mut holds: impl FnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE; let t0 = Instant::now();
+        while !holds() {
+            if Instant::now() > deadline {
+                let session = self.session(id).unwrap_or_default();
+                panic!(
+                    "waited in vain for {what}; abide says {session:#}; it shows:\n{}",
+                    self.host.peek(id)
+                );
+            }
+            std::thread::sleep(PAUSE);
+        }
+        eprintln!("{:?} {what}", t0.elapsed());
+    }
+
+    /// Waits until abide says that the session is doing one of these.
+    #[track_caller]
+    pub fn is(&self, id: &str, doing: &[&str]) {
+        self.until(id, &format!("it to be seen {doing:?}"), || {
+            self.session(id).is_some_and(|session| doing.iter().any(|doing| session["activity"] == *doing))
+        });
+    }
+
+    /// What abide says about the session.
+    fn session(&self, id: &str) -> Option<Value> {
+        Some(self.host.row(id)?["sessions"][0].clone())
+    }
+
+    /// The conversation that the session is bound to.
+    pub fn bound(&self, id: &str) -> Option<String> {
+        self.session(id)?["conversation"].as_str().map(str::to_owned)
+    }
+
+    /// The conversations on the agent's disk.
+    pub fn on_disk(&self) -> Vec<String> {
+        (self.agent.conversations)(&self.host)
+    }
+
+    /// What the agent sent to the model last.
+    pub fn last_asked(&self) -> Vec<Turn> {
+        self.api.asked().pop().unwrap()
+    }
+
+    /// Ends everything at once, as a power cut would. After one there are no zombies either, which agents take for living.
+    pub fn crash(&self) {
+        let mut killed = Vec::new();
+        eventually("everything to be dead", || {
+            for process in self.host.processes() {
+                let pid: u32 = process.split(' ').next().unwrap().parse().unwrap();
+                // It may have ended since it was seen.
+                let _ = std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).output();
+                killed.push(pid);
+            }
+            killed.retain(|pid| exists(format!("/proc/{pid}")));
+            killed.is_empty().then_some(())
+        });
+    }
+}

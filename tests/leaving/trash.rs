@@ -1,0 +1,83 @@
+//! The trash: what comes back out of it, and what goes for good.
+
+use abide_testkit::eventually;
+
+use crate::repo::{git, host_with_repo, load, repo, traces, tree};
+
+#[test]
+fn what_is_too_old_or_too_much_goes_oldest_first_and_a_dry_run_only_says_so() {
+    let host = host_with_repo();
+    host.write("home/.config/abide/config.toml", "version = 1\n[trash]\nmax_size = \"2MiB\"\n");
+    let ids: Vec<String> = (0..3)
+        .map(|_| {
+            let id = load(&host, &["--isolation", "clone"]);
+            std::fs::write(tree(&host, &id).join("large"), vec![7; 1_200_000]).unwrap();
+            id
+        })
+        .collect();
+    let entries = || host.abide(["trash", "list"]).ok();
+    for id in &ids {
+        host.abide(["eject", id, "--clean"]).ok();
+    }
+    // A look lets old things go only as long as nobody waits for it.
+    let left = eventually("the first to go", || {
+        host.abide(["ls"]).ok();
+        Some(entries()).filter(|left| !left.contains(&ids[1]))
+    });
+    assert!(!left.contains(&ids[0]) && !left.contains(&ids[1]) && left.contains(&ids[2]), "{ids:?} {left}");
+    let old = host.home().join("trash");
+    let name = std::fs::read_dir(&old).unwrap().flatten().next().unwrap().file_name();
+    let aged = format!("{}-20200101T000000000Z", &name.to_str().unwrap()[..8]);
+    std::fs::rename(old.join(&name), old.join(&aged)).unwrap();
+    assert!(host.abide(["trash", "empty", "--dry-run"]).ok().contains(&ids[2]));
+    assert!(old.join(&aged).exists(), "a dry run removed something");
+    eventually("what is years too old to go", || {
+        host.abide(["ls"]).ok();
+        (!old.join(&aged).exists()).then_some(())
+    });
+}
+
+#[test]
+fn a_branch_whose_name_was_taken_meanwhile_comes_back_under_another_and_both_stay() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("work"), "x").unwrap();
+    git(&host, &tree(&host, &id), &["add", "-A"]);
+    git(&host, &tree(&host, &id), &["commit", "-qm", "work"]);
+    let tip = git(&host, &tree(&host, &id), &["rev-parse", "HEAD"]);
+    host.abide(["eject", &id, "--clean"]).ok();
+    git(&host, &repo(&host), &["branch", &format!("abide/{id}"), "main"]);
+    host.abide(["trash", "restore", &id]).ok();
+    assert_eq!(git(&host, &tree(&host, &id), &["rev-parse", "HEAD"]), tip);
+    let taken = git(&host, &repo(&host), &["rev-parse", &format!("abide/{id}")]);
+    assert_ne!(taken, tip);
+    assert_eq!(traces(&host).iter().filter(|trace| trace.starts_with("refs/")).count(), 2);
+}
+
+#[test]
+fn a_removal_from_a_repository_that_is_gone_still_ends() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    host.abide(["stop", &id]).ok();
+    std::fs::remove_dir_all(repo(&host)).unwrap();
+    host.abide(["eject", &id, "--clean"]).ok();
+    assert_eq!(host.state(&id), "gone");
+}
+
+#[test]
+fn what_git_still_knows_of_a_unit_that_was_deleted_by_hand_is_forgotten_but_no_commit_is() {
+    let host = host_with_repo();
+    let clean = load(&host, &["--isolation", "worktree"]);
+    let worked = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &worked).join("work"), "x").unwrap();
+    git(&host, &tree(&host, &worked), &["add", "-A"]);
+    git(&host, &tree(&host, &worked), &["commit", "-qm", "work"]);
+    for id in [&clean, &worked] {
+        host.abide(["stop", id]).ok();
+        std::fs::remove_dir_all(host.home().join("instances").join(id)).unwrap();
+    }
+    let out =
+        host.command(host.program()).current_dir(repo(&host)).args(["prune", "--yes"]).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(traces(&host), [format!("refs/heads/abide/{worked}")]);
+}
