@@ -137,7 +137,7 @@ impl Machine {
     /// Waits for something; a wait in vain shows what was to be seen instead.
     #[track_caller]
     pub fn until(&self, id: &str, what: &str, mut holds: impl FnMut() -> bool) {
-        let deadline = Instant::now() + PATIENCE; let t0 = Instant::now();
+        let deadline = Instant::now() + PATIENCE;
         while !holds() {
             if Instant::now() > deadline {
                 let session = self.session(id).unwrap_or_default();
@@ -148,7 +148,6 @@ impl Machine {
             }
             std::thread::sleep(PAUSE);
         }
-        eprintln!("{:?} {what}", t0.elapsed());
     }
 
     /// Waits until abide says that the session is doing one of these.
