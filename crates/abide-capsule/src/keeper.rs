@@ -316,6 +316,7 @@ impl Keeper {
             generation: self.config.generation,
             unit: self.config.unit.clone(),
             options: self.config.options.clone(),
+            sessions: self.sessions.len(),
         };
         self.tell_with(hello, self.listener.try_clone());
         for index in 0..self.sessions.len() {

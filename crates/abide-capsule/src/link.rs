@@ -46,6 +46,9 @@ pub enum ToMux {
         unit: OsText,
         /// What the launcher wants of the mux; not understood by the keeper.
         options: serde_json::Value,
+        /// How many sessions there are: they are told right after this, before the mux answers anybody.
+        #[serde(default)]
+        sessions: usize,
     },
     /// A session exists; carries its PTY master. Sent for every session at start, and for each new one.
     Session(SessionInfo),

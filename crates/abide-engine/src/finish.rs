@@ -43,6 +43,9 @@ pub enum FinishError {
     /// The store refused.
     #[error(transparent)]
     Store(#[from] Error),
+    /// It does not stop, so everything stays where it is.
+    #[error("{0} does not stop, and is not removed while it runs; `abide explain {0}` names its processes")]
+    StillRuns(InstanceId),
     /// A tree can not be given up, so everything stays where it is.
     #[error("{} can not be removed yet: {problem}", .id.display_name())]
     Tree {
@@ -88,7 +91,9 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     let because = instance.status.because.clone();
     match instance.status.status {
         Status::Ending(_) => {
-            stop_processes(&unit, id);
+            if !stop_processes(&unit, id) {
+                return Err(FinishError::StillRuns(id));
+            }
             crash::point("engine.finish.stopped");
             trees::release(store, &instance).map_err(|problem| FinishError::Tree { id, problem })?;
             crash::point("engine.finish.released");
@@ -203,13 +208,14 @@ pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -
     Exit { code, signal, stopped, at, why: None, extra: Extra::new() }
 }
 
-/// Makes sure that nothing of a capsule runs that is about to be removed.
-fn stop_processes(unit: &Unit, id: InstanceId) {
+/// Makes sure that nothing runs of what is about to be removed; whether that is so.
+fn stop_processes(unit: &Unit, id: InstanceId) -> bool {
     let held = substrate::at(unit.clone());
-    if held.lives() != Some(false) {
-        held.stop("it is being removed");
+    let stopped = held.lives() == Some(false) || held.stop("it is being removed");
+    if stopped {
+        processes::end_leftovers(id);
     }
-    processes::end_leftovers(id);
+    stopped
 }
 
 fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {

@@ -15,6 +15,8 @@ use crate::finish::{self, FinishError};
 use crate::substrate::{self, Survey};
 use crate::{live, trash, trees};
 
+/// How long a look waits for a unit that somebody else holds.
+const PATIENCE: Duration = Duration::from_millis(250);
 /// How long a look may be held up by letting old removals go for good.
 const PURGING: Duration = Duration::from_millis(100);
 
@@ -33,6 +35,8 @@ pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
 /// Looks at every instance, and gives what there is afterwards. A list that can not be read is an error, and then nothing
 /// is touched.
 pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error> {
+    // Whoever holds a unit for longer is settling it, and a list must not wait for that.
+    let store = &store.clone().with_patience(PATIENCE);
     let mut changed = false;
     let entries = store.list()?;
     let survey = Survey::default();

@@ -99,12 +99,11 @@ impl Server {
         let link = Link::from_fd(link.try_clone_to_owned()?);
         let signals = SignalFd::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
         let greeting = link.recv::<ToMux>()?.ok_or(MuxError::NoKeeper)?;
-        let (ToMux::Hello { generation, unit, options }, fds) = greeting else {
+        let (ToMux::Hello { generation, unit, options, sessions }, fds) = greeting else {
             return Err(MuxError::NoGreeting);
         };
         let listener = UnixListener::from(fds.into_iter().next().ok_or(MuxError::NoGreeting)?);
         listener.set_nonblocking(true)?;
-        link.set_nonblocking()?;
         let options = read_options(options);
         let unit = Unit::new(unit.as_path());
         let file = LayoutFile::read(&unit);
@@ -134,7 +133,13 @@ impl Server {
             syncing: None,
             now: Instant::now(),
         };
-        // The keeper has told everything by now: what the old layout mentions besides is no more.
+        // Before anybody asks, and before the layout is compared: a session that is told of a moment later would be unknown
+        // to the one and lost from the other.
+        for _ in 0..sessions {
+            let (message, fds) = server.link.recv::<ToMux>()?.ok_or(MuxError::NoKeeper)?;
+            server.on_message(message, fds.into_iter().next());
+        }
+        server.link.set_nonblocking()?;
         server.hear_keeper()?;
         let known: Vec<SessionId> = server.sessions.iter().map(|session| session.id.clone()).collect();
         server.layout.retain(|session| known.contains(session));

@@ -21,7 +21,7 @@ impl Server {
         }
     }
 
-    fn on_message(&mut self, message: ToMux, fd: Option<std::os::fd::OwnedFd>) {
+    pub fn on_message(&mut self, message: ToMux, fd: Option<std::os::fd::OwnedFd>) {
         match message {
             ToMux::Session(info) => match fd {
                 Some(master) => self.take_over(info, master),

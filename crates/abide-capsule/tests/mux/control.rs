@@ -1,15 +1,20 @@
 //! The control requests.
 
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use abide_capsule::link::{Link, SessionInfo, ToMux};
 use abide_capsule::protocol::{
-    CallError, Decoder, Event, EventKind, Format, Hello, Input, Kill, Kind, MAX_FRAME, Rename, ResizeTo,
-    Send, Shutdown, Signal, Snapshot, Spawn, Subscribe, Until, Wait, WaitOutcome, encode, encode_json,
-    error_code,
+    CallError, Connection, Decoder, Event, EventKind, Format, Hello, Input, Kill, Kind, MAX_FRAME, Rename,
+    ResizeTo, Send, Shutdown, Signal, Snapshot, Spawn, Status, Subscribe, Until, Wait, WaitOutcome, encode,
+    encode_json, error_code,
 };
 use abide_capsule::session::{Exit, Size};
 use abide_capsule::socket;
+use abide_capsule::unit::{SOCKET_NAME, Unit};
 use abide_model::Doing;
 
 use crate::support::{CALL, Capsule, id, part, shell, spec, wait_for};
@@ -17,6 +22,7 @@ use crate::terminal::Terminal;
 use crate::tests;
 
 tests![
+    a_client_that_is_quicker_than_a_slow_keeper_finds_every_session,
     the_status_tells_of_every_session_in_the_order_of_its_tabs,
     a_snapshot_shows_the_screen_in_each_form_and_the_past_on_demand,
     text_keys_and_bytes_are_sent_as_they_are_meant,
@@ -320,4 +326,41 @@ fn a_shutdown_tells_those_who_watch_why() {
     assert!(end.starts_with("shutdown:") && end.contains("time to go"), "{end}");
     terminal.assert_restored();
     capsule.ended();
+}
+
+/// The test is the keeper here, and slow: it greets the mux, and tells of the session when a client has long asked for it.
+fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let unit = Unit::new(dir.path());
+    unit.prepare_run().unwrap();
+    unit.prepare_state().unwrap();
+    let listener = UnixListener::bind(unit.run_dir().join(SOCKET_NAME)).unwrap();
+    let (ours, theirs) = Link::pair().unwrap();
+    let mut mux = Command::new(std::env::current_exe().unwrap());
+    let mut mux = mux.args(["capsule", "mux"]).stdin(Stdio::from(theirs.into_fd())).spawn().unwrap();
+    let (of, options) = (unit.path().as_os_str().into(), serde_json::Value::Null);
+    let hello = ToMux::Hello { generation: 1, unit: of, options, sessions: 1 };
+    ours.send(&hello, &[listener.as_fd()]).unwrap();
+    let asking = std::thread::spawn(move || {
+        let mut client = Connection::connect(&unit, CALL).unwrap();
+        client.call(&Status {}, CALL).unwrap()
+    });
+    // Long enough for a mux that does not wait to have answered.
+    std::thread::sleep(Duration::from_millis(300));
+    let master = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR).unwrap();
+    let info = SessionInfo {
+        request: None,
+        id: id("late"),
+        name: "late".into(),
+        program: "late".into(),
+        pid: 1,
+        size: Size::default(),
+        exited: None,
+        meta: serde_json::Value::Null,
+    };
+    ours.send(&ToMux::Session(info), &[master.as_fd()]).unwrap();
+    let status = asking.join().unwrap();
+    mux.kill().unwrap();
+    mux.wait().unwrap();
+    assert_eq!(status.sessions.len(), 1, "{status:?}");
 }

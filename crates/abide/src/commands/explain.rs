@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::{Evidence, EvidenceReply, SessionStatus};
 use abide_engine::follow::{self, Look};
 use abide_engine::start::ISOLATION;
@@ -33,13 +34,20 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let instance = follow::follow(&context.store, instance, live.as_ref(), Look::Close);
     let doing =
         live.iter().flat_map(|status| &status.sessions).flat_map(|session| doing(context, id, session));
-    let outlook = outlook(&instance, context);
+    let outlook = supervisor(id, context).into_iter().chain(outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
     let lines: Vec<String> = known.chain(history(&instance)).collect();
     for line in lines {
         context.printer.line(line)?;
     }
     Ok(())
+}
+
+/// The process that holds everything, if there is one.
+fn supervisor(id: InstanceId, context: &Context) -> Option<String> {
+    let record = ExitRecord::read(&live::unit(&context.store, id)).ok().flatten()?;
+    let lives = record.reason.is_none() && record.keeper_is_alive() != Some(false);
+    lives.then(|| format!("  held by process {}", record.keeper.pid))
 }
 
 /// What its trees hold, what would happen to it at its end, and what a resume would do.
@@ -91,7 +99,14 @@ fn doing(context: &Context, id: InstanceId, session: &SessionStatus) -> Vec<Stri
     let Ok(EvidenceReply { activity, statements }) = asked else { return Vec::new() };
     let age = |ms: u64| human(Duration::from_millis(ms));
     let mut lines = vec![
-        format!("{} ({}) is {} ({})", session.id, Safe(&session.name), activity.state, age(activity.for_ms)),
+        format!(
+            "{} ({}, process {}) is {} ({})",
+            session.id,
+            Safe(&session.name),
+            session.pid,
+            activity.state,
+            age(activity.for_ms)
+        ),
         format!("  because {}", Safe(&activity.because)),
     ];
     lines.extend(activity.question.map(|question| format!("  it asks: {}", Safe(question))));
