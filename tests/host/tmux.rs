@@ -95,7 +95,7 @@ fn what_is_loaded_runs_in_tmux_and_every_verb_reaches_it() {
     host.abide(["send", "work", "--no-enter", "half #{pid} "]).ok();
     host.abide(["send", "work/s1", "--key", "x", "--key", "enter"]).ok();
     host.wait_for_screen(&id, "heard: half #{pid} x");
-    let complaint = host.abide(["send", "work", "--key", "nonsense"]).fails(1);
+    let complaint = host.abide(["send", "work", "--key", "nonsense"]).fails(2);
     assert!(complaint.contains("not the name of a key"), "{complaint}");
     let cells = host.abide(["peek", "work", "--json"]).json();
     assert_eq!(

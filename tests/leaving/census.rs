@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use abide_testkit::eventually;
 
-use crate::common::{Host, kill};
+use crate::common::Host;
 use crate::repo::{git, host_with_repo, repo, traces, tree};
 
 /// How many lives a run has, unless `ABIDE_CENSUS_LIVES` says otherwise.
@@ -101,7 +101,7 @@ impl World {
             4 | 5 => self.abide(dice, &["resume", id, "--detach"]),
             6 => self.abide(dice, &["eject", id, "--clean"]),
             7 => self.abide(dice, &["eject", id, "--keep"]),
-            8 | 9 => self.abide(dice, &["send", id, "exit 0"]),
+            8 | 9 => self.end_session(dice, id),
             10 => self.abide(dice, &["trash", "restore", id]),
             11 => self.kill_one(dice, id),
             12 => self.abide(dice, &["prune", "--yes"]),
@@ -147,6 +147,20 @@ impl World {
         self.works.entry(id.to_owned()).or_default().push((name, text));
     }
 
+    /// Lets the session end, and waits for what follows: somebody who works in a tree while it is being removed has their
+    /// commits kept on its branch, which would then count as left behind.
+    fn end_session(&mut self, dice: &mut Dice, id: &str) {
+        self.abide(dice, &["send", id, "exit 0"]);
+        if self.log.last().unwrap().ends_with("exit status: 0") {
+            self.wait_for_the_end(id);
+        }
+    }
+
+    fn wait_for_the_end(&self, id: &str) {
+        let settled = |state: String| state == "gone" || state.starts_with("restorable");
+        eventually("it to be settled", || settled(self.host.state(id)).then_some(()));
+    }
+
     fn kill_one(&mut self, dice: &mut Dice, id: &str) {
         let status = self.host.abide(["capsule", "call", id, r#"{"verb": "status"}"#]);
         let Ok(status) = serde_json::from_str::<serde_json::Value>(&status.stdout) else { return };
@@ -157,7 +171,12 @@ impl World {
         };
         if let Some(pid) = pid.as_u64() {
             self.log.push(format!("kill -9 of the {who} of {id}"));
-            kill("-KILL", u32::try_from(pid).unwrap());
+            // It may have ended by itself meanwhile.
+            let _ =
+                self.host.command("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+            if who != "mux" {
+                self.wait_for_the_end(id);
+            }
         }
     }
 

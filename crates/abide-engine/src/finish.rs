@@ -81,6 +81,9 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
             return Ok(Outcome::Running);
         };
         tracing::info!(%id, "finish: {because}");
+        // A keeper that was killed could not take its socket with it. Before the decision is written down: nobody looks
+        // at what a kept instance still has there.
+        let _ = std::fs::remove_file(unit.run_dir().join(SOCKET_NAME));
         // Whatever the table refuses stays as it is, and is looked at again below.
         decided = instance.apply(&event, &because, clock::now()).unwrap_or(false);
     }
@@ -106,8 +109,6 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
         Status::Restorable(_) => {
             // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
             if decided {
-                // One that was killed could not take its socket with it.
-                let _ = std::fs::remove_file(unit.run_dir().join(SOCKET_NAME));
                 note_outcome(store, &instance, "kept", &because);
             }
             Ok(Outcome::Kept(because))

@@ -2,7 +2,7 @@
 //! responses and chat completions, and Gemini's. It listens on loopback and knows no time: an answer that is held stays held
 //! until the test lets it go on.
 //!
-//! It owns what is answered; [`dialect`] owns how each interface spells it, [`http`] the wire.
+//! It owns what is answered; `dialect` owns how each interface spells it, `http` the wire.
 
 mod anthropic;
 mod chat;
