@@ -178,18 +178,31 @@ impl Machine {
         self.api.asked().pop().unwrap()
     }
 
-    /// Ends everything at once, as a power cut would. After one there are no zombies either, which agents take for living.
+    /// Ends everything at once, as a power cut would.
     pub fn crash(&self) {
-        let mut killed = Vec::new();
+        let pids = self.processes();
         eventually("everything to be dead", || {
-            for process in self.host.processes() {
-                let pid: u32 = process.split(' ').next().unwrap().parse().unwrap();
+            for pid in self.processes() {
                 // It may have ended since it was seen.
                 let _ = std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).output();
-                killed.push(pid);
             }
-            killed.retain(|pid| exists(format!("/proc/{pid}")));
-            killed.is_empty().then_some(())
+            self.processes().is_empty().then_some(())
         });
+        wait_until_gone(&pids);
     }
+
+    /// The processes of the machine.
+    pub fn processes(&self) -> Vec<u32> {
+        let processes = self.host.processes();
+        processes.iter().filter_map(|process| process.split(' ').next()?.parse().ok()).collect()
+    }
+}
+
+/// Waits until nothing is left of the processes: agents take the zombie of another for one that lives.
+#[track_caller]
+pub fn wait_until_gone(pids: &[u32]) {
+    eventually("nothing to be left running", || {
+        let left = pids.iter().any(|pid| exists(format!("/proc/{pid}")));
+        (!left).then_some(())
+    });
 }

@@ -2,8 +2,8 @@
 
 use abide_testkit::model_api::{Reply, Turn};
 
-use crate::common::{alive, kill};
-use crate::machine::{Agent, Machine};
+use crate::common::kill;
+use crate::machine::{Agent, Machine, wait_until_gone};
 
 const FIRST: &str = "remember the milk";
 const SECOND: &str = "what was it";
@@ -56,8 +56,10 @@ pub fn stop(agent: &'static Agent) {
     machine.until(&id, "its conversation to be known", || {
         machine.bound(&id).is_some_and(|bound| machine.on_disk() == [bound])
     });
+    let pids = machine.processes();
     machine.host.abide(["stop", &id]).ok();
     assert_eq!(machine.host.state(&id), "restorable (stopped)");
+    wait_until_gone(&pids);
     machine.resume(&id, &[FIRST, "answer 1"]);
     goes_on(&machine, &id, "answer 2");
 }
@@ -121,9 +123,11 @@ pub fn kill_mid_tool(agent: &'static Agent) {
     ask_for_tool(&machine, &id);
     machine.allow(&id);
     let tool = tool(&machine, &id);
+    let pids = machine.processes();
+    assert!(pids.contains(&tool));
     kill("-KILL", machine.host.pids(&id).session);
     machine.until(&id, "the instance to be kept", || machine.host.state(&id) == "restorable (crashed)");
-    assert!(!alive(tool), "the tool of the killed agent still runs");
+    wait_until_gone(&pids);
     machine.resume(&id, &[FIRST, "answer 1"]);
     goes_on(&machine, &id, "answer 3");
 }

@@ -131,7 +131,10 @@ impl World {
     /// Does some work in an isolated tree, if it is there.
     fn write(&mut self, id: &str, commit: bool) {
         let tree = tree(&self.host, id);
-        if !tree.join(".git").exists() {
+        // Nobody works in a tree before its instance has started.
+        let manifest = self.host.home().join("instances").join(id).join("instance.json");
+        let ready = std::fs::read_to_string(manifest).is_ok_and(|text| text.contains("\"prepared\":true"));
+        if !ready || !tree.join(".git").exists() {
             return;
         }
         self.next += 1;

@@ -129,6 +129,11 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Surve
                 }
             }
         }
+        Status::Restorable(_) if trees::are_released(store, instance) => {
+            let told = |notice: &str| tracing::info!(%id, "{notice}");
+            let reconnected = trees::reconnect(store, instance, &told);
+            reconnected.map(drop).map_err(|problem| FinishError::Tree { id, problem })
+        }
         Status::Restorable(_) | Status::Damaged(_) => return false,
     };
     if let Err(error) = settled {

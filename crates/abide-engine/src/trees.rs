@@ -180,19 +180,28 @@ pub fn release(store: &Store, instance: &Instance) -> Result<(), TreeError> {
     Ok(())
 }
 
+/// Whether git has to be told of the trees of `instance` again: it came out of the trash, and nobody has done so to the end.
+pub fn are_released(store: &Store, instance: &Instance) -> bool {
+    let unit = store.layout().unit(instance.id);
+    isolated(instance).any(|mount| abide_git::is_released(unit.dir(), mount))
+}
+
 /// Makes git know the trees of `instance` again, if it does not, and gives it as it is then.
 pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Result<Instance, TreeError> {
+    if !are_released(store, instance) {
+        return Ok(instance.clone());
+    }
     let unit = store.layout().unit(instance.id);
-    let mut mounts = instance.recipe.mounts.clone();
-    for mount in mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
+    // Two that do the same at once would be in each other's way.
+    let mut lock = store.lock(instance.id)?;
+    let mut now = lock.instance().clone();
+    for mount in now.recipe.mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
         let restored = abide_git::restore(unit.dir(), mount, TO_RELEASE)?;
         restored.notices.iter().for_each(|notice| told(notice));
         mount.branch = restored.branch;
     }
-    store.update(instance.id, |now| -> Result<Instance, TreeError> {
-        now.recipe.mounts = mounts;
-        Ok(now.clone())
-    })
+    lock.write(&now)?;
+    Ok(now)
 }
 
 /// What became of the repositories of `instance` since its trees were made. The worst of them is told.

@@ -30,6 +30,6 @@ pub use error::GitError;
 pub use evidence::{evidence, evidence_of, settle};
 pub use materialise::{Materialised, Wanted, materialise};
 pub use registration::{Forgotten, Registration, forget, registered};
-pub use release::{CRASH_POINTS, Released, release};
+pub use release::{CRASH_POINTS, Released, is_released, release};
 pub use restore::{Restored, restore};
 pub use site::{tree, tree_name};

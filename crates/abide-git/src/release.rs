@@ -83,6 +83,11 @@ pub struct Released {
     pub kept_branch: Option<String>,
 }
 
+/// Whether the tree of `mount` was released and not yet restored, as far as that got.
+pub fn is_released(unit: &Path, mount: &Mount) -> bool {
+    Site::of(unit, mount).is_some_and(|site| site.notes.join(SAVED).exists())
+}
+
 /// Makes the host's repository forget the tree of `mount`, after saving in the unit what only the repository had. Called
 /// again after a crash, it finishes; called without need, it does nothing.
 pub fn release(unit: &Path, mount: &Mount, limit: Duration) -> Result<Released, GitError> {
