@@ -29,11 +29,11 @@ pub(super) enum Mark {
 
 /// What the bar says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Bar<'a> {
+pub(super) enum Bar {
     /// The usual.
-    Tabs { instance: &'a str, tabs: Vec<TabLabel>, right: String },
+    Tabs { instance: String, tabs: Vec<TabLabel>, right: String },
     /// Something for the operator to read.
-    Message(&'a str),
+    Message(String),
 }
 
 const GROUND: Look = colors(250, 236);
@@ -52,7 +52,7 @@ const fn colors(fg: u8, bg: u8) -> Look {
     }
 }
 
-impl Bar<'_> {
+impl Bar {
     /// The bar, exactly `cols` wide.
     pub fn glyphs(&self, cols: u16) -> Vec<Glyph> {
         let cols = usize::from(cols);
@@ -108,7 +108,7 @@ mod tests {
     use super::super::glyph::Text;
     use super::*;
 
-    fn text(bar: &Bar<'_>, cols: u16) -> String {
+    fn text(bar: &Bar, cols: u16) -> String {
         let glyphs = bar.glyphs(cols);
         assert_eq!(glyphs.len(), usize::from(cols));
         let chars = glyphs.iter().filter_map(|glyph| match glyph.text {
@@ -118,14 +118,14 @@ mod tests {
         chars.collect()
     }
 
-    fn tabs(count: usize, current: usize) -> Bar<'static> {
+    fn tabs(count: usize, current: usize) -> Bar {
         let tab = |number| TabLabel {
             number,
             name: format!("name{number}"),
             current: number == current,
             mark: if number == 1 { Mark::Output } else { Mark::Quiet },
         };
-        Bar::Tabs { instance: "ab-1", tabs: (0..count).map(tab).collect(), right: "hint".into() }
+        Bar::Tabs { instance: "ab-1".into(), tabs: (0..count).map(tab).collect(), right: "hint".into() }
     }
 
     #[test]
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn control_characters_in_names_do_not_reach_the_terminal() {
-        let bar = Bar::Message("a\x1b[31mb\u{9b}c");
+        let bar = Bar::Message("a\x1b[31mb\u{9b}c".into());
         assert_eq!(text(&bar, 8), "a[31mbc ");
     }
 }

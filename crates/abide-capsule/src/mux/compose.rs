@@ -5,6 +5,7 @@
 
 use abide_term::{Attrs, Cell, Color, Term};
 
+use super::bar::Bar;
 use super::glyph::{Glyph, Look, Strings, Text};
 use super::options::StatusBar;
 use super::paint::Painter;
@@ -81,15 +82,16 @@ pub(super) struct Scene<'a> {
     /// One for each pane of the placement.
     pub sources: Vec<Source<'a>>,
     /// The status bar, or the message in its place.
-    pub bar: Vec<Glyph>,
+    pub bar: Bar,
 }
 
-/// What a client has seen: which version of each row of each pane.
+/// What a client has seen: which version of each row of each pane, and which bar.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     shape: Option<Shape>,
     generation: u64,
     panes: Vec<Vec<u64>>,
+    bar: Option<Bar>,
 }
 
 impl Scene<'_> {
@@ -103,8 +105,10 @@ impl Scene<'_> {
         let anew = painter.is_blank() || seen.shape.as_ref() != Some(&self.shape);
         let mut row = Vec::new();
         painter.begin();
+        let bar_changed = seen.bar.as_ref() != Some(&self.bar);
         for y in 0..self.shape.size.rows {
-            if anew || self.shape.bar_row() == Some(y) || self.row_changed(y, seen) {
+            let is_bar = self.shape.bar_row() == Some(y);
+            if anew || (is_bar && bar_changed) || (!is_bar && self.row_changed(y, seen)) {
                 painter.row(y, &mut row);
                 self.compose(y, &mut row, if anew { None } else { Some(seen) }, strings);
                 painter.draw(y, &row, strings);
@@ -117,6 +121,9 @@ impl Scene<'_> {
         if anew {
             seen.shape = Some(self.shape.clone());
             seen.panes = vec![Vec::new(); self.sources.len()];
+        }
+        if anew || seen.bar.as_ref() != Some(&self.bar) {
+            seen.bar = Some(self.bar.clone());
         }
         for (index, (pane, source)) in self.panes().enumerate() {
             if anew || !source.held {
@@ -163,8 +170,9 @@ impl Scene<'_> {
     /// has been seen.
     pub fn compose(&self, y: u16, row: &mut [Glyph], seen: Option<&Seen>, strings: &mut Strings) {
         if self.shape.bar_row() == Some(y) {
-            let shared = row.len().min(self.bar.len());
-            row[..shared].copy_from_slice(&self.bar[..shared]);
+            let bar = self.bar.glyphs(self.shape.size.cols);
+            let shared = row.len().min(bar.len());
+            row[..shared].copy_from_slice(&bar[..shared]);
             return;
         }
         let tab_y = self.tab_row(y);

@@ -102,8 +102,8 @@ impl Bench {
             overlay: self.overlay.clone(),
             covered: false,
         };
-        let tabs = Bar::Tabs { instance: "ab-漢", tabs: Vec::new(), right: "right".into() };
-        Scene { shape, sources, bar: tabs.glyphs(self.client.cols) }
+        let tabs = Bar::Tabs { instance: "ab-漢".into(), tabs: Vec::new(), right: "right".into() };
+        Scene { shape, sources, bar: tabs }
     }
 
     /// Draws a frame and lets the outer terminal show it.

@@ -64,6 +64,9 @@ pub(super) struct Session {
     at_end: bool,
 }
 
+/// A read of fewer bytes has most likely emptied the terminal.
+const SHORT: usize = 1024;
+
 impl Session {
     /// Takes over a session, and rebuilds its screen from what earlier muxes journaled.
     pub fn take_over(info: SessionInfo, master: OwnedFd, ring: &Path, server: &Server) -> Self {
@@ -158,6 +161,11 @@ impl Session {
                     let output = self.journal.commit(n);
                     self.term.feed(output);
                     total += n;
+                    // Less than a terminal gives at once: there is no more, and whoever waits for this shall not wait for
+                    // being told so.
+                    if n < SHORT {
+                        break;
+                    }
                     continue;
                 }
                 Err(Errno::INTR) => continue,

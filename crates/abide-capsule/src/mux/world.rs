@@ -64,11 +64,11 @@ impl<'a> World<'a> {
             overlay,
             covered: line.is_some(),
         };
-        let bar = match &line {
+        let bar = match line {
             Some(line) => Bar::Message(line),
             None => self.tabs(view, focused),
         };
-        Some(Scene { shape, sources, bar: bar.glyphs(view.size.cols) })
+        Some(Scene { shape, sources, bar })
     }
 
     /// The line that takes the place of the status bar, if there is one.
@@ -88,7 +88,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn tabs(&self, view: &View, focused: &Session) -> Bar<'a> {
+    fn tabs(&self, view: &View, focused: &Session) -> Bar {
         let label = |(number, tab): (usize, &Tab)| {
             let marks =
                 tab.root.sessions().into_iter().filter_map(|id| self.session(id)).map(|session| session.mark);
@@ -113,7 +113,7 @@ impl<'a> World<'a> {
             _ => format!("{prefix} ? for help"),
         };
         Bar::Tabs {
-            instance: self.instance,
+            instance: self.instance.to_owned(),
             tabs: self.layout.tabs().iter().enumerate().map(label).collect(),
             right,
         }
