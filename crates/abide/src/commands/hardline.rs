@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 
 use abide_capsule::client::{AttachEnd, AttachOptions};
 use abide_capsule::session::SessionId;
-use abide_engine::{reconcile, substrate, target};
+use abide_engine::target::{self, Target};
+use abide_engine::{reconcile, substrate};
 use abide_model::{InstanceId, Status, vars};
 use abide_sys::clock;
 
@@ -35,18 +36,29 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
-    let found = match &args.target {
-        Some(word) => target::find(&context.store, word),
-        None => target::here(&context.store, &std::env::current_dir()?),
+    let found = match args.target.as_ref().and_then(|word| target::find(&context.store, word).ok()) {
+        // Somebody waits for their screen; what else there is to settle can wait for the next look.
+        Some(found) if runs(&found, context) => found,
+        _ => {
+            reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+            let found = match &args.target {
+                Some(word) => target::find(&context.store, word),
+                None => target::here(&context.store, &std::env::current_dir()?),
+            };
+            found.map_err(CommandError::failed)?
+        }
     };
-    let found = found.map_err(CommandError::failed)?;
     if let Status::Restorable(_) | Status::Ending(_) = found.instance.status.status {
         let (name, status) = (found.instance.id.display_name(), &found.instance.status);
         return Err(CommandError::failed(format!("{name} does not run: it is {}", status.status))
             .hint(format!("`abide explain {}` says why", found.instance.id)));
     }
     attach(found.instance.id, found.session, args.read_only, context)
+}
+
+fn runs(found: &Target, context: &Context) -> bool {
+    let active = found.instance.status.status == Status::Active;
+    active && substrate::of(&context.store, found.instance.id).lives() == Some(true)
 }
 
 /// Whether somebody sits at a terminal that can be attached.
