@@ -2,7 +2,7 @@
 
 use abide_testkit::eventually;
 
-use crate::common::{alive, exists, host};
+use crate::common::{alive, exists, host, kill};
 
 #[test]
 fn a_removal_that_was_cut_short_is_finished_by_the_next_command() {
@@ -20,4 +20,19 @@ fn a_removal_that_was_cut_short_is_finished_by_the_next_command() {
         assert!(host.abide(["trash", "list"]).ok().contains(&id), "{point}");
         eventually("the processes to end", || host.processes().is_empty().then_some(()));
     }
+}
+
+#[test]
+fn what_does_not_stop_is_not_removed_under_its_own_feet() {
+    let host = host();
+    let id = host.load(&[]);
+    let pids = host.pids(&id);
+    kill("-STOP", pids.keeper);
+    let refused = host.abide(["eject", &id, "--clean"]).fails(1);
+    assert!(refused.contains("does not stop"), "{refused}");
+    assert!(alive(pids.session) && exists(host.home().join("instances").join(&id)));
+    // Once it can, it does, and the next look finishes the removal.
+    kill("-CONT", pids.keeper);
+    host.wait_for_state(&id, "gone");
+    eventually("the processes to end", || host.processes().is_empty().then_some(()));
 }

@@ -29,6 +29,11 @@ impl Unit {
         self.0.join("run")
     }
 
+    /// Where a capsule listens.
+    pub fn socket(&self) -> PathBuf {
+        self.run_dir().join(SOCKET_NAME)
+    }
+
     /// Locked for as long as a keeper serves the unit.
     pub fn keeper_lock(&self) -> PathBuf {
         self.0.join("run/keeper.lock")

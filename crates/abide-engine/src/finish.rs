@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::session::Exit as ProcessExit;
-use abide_capsule::unit::{SOCKET_NAME, Unit};
+use abide_capsule::unit::Unit;
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
@@ -44,7 +44,9 @@ pub enum FinishError {
     #[error(transparent)]
     Store(#[from] Error),
     /// It does not stop, so everything stays where it is.
-    #[error("{0} does not stop, and is not removed while it runs; `abide explain {0}` names its processes")]
+    #[error(
+        "ab-{0} does not stop, and is not removed while it runs; `abide explain {0}` names its processes"
+    )]
     StillRuns(InstanceId),
     /// A tree can not be given up, so everything stays where it is.
     #[error("{} can not be removed yet: {problem}", .id.display_name())]
@@ -83,7 +85,7 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
         tracing::info!(%id, "finish: {because}");
         // A keeper that was killed could not take its socket with it. Before the decision is written down: nobody looks
         // at what a kept instance still has there.
-        let _ = std::fs::remove_file(unit.run_dir().join(SOCKET_NAME));
+        let _ = std::fs::remove_file(unit.socket());
         // Whatever the table refuses stays as it is, and is looked at again below.
         decided = instance.apply(&event, &because, clock::now()).unwrap_or(false);
     }

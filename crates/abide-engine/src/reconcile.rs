@@ -5,7 +5,7 @@ use std::time::Duration;
 use abide_capsule::keeper::ExitRecord;
 use abide_config::ConfigDir;
 use abide_model::decide::{self, Sweep};
-use abide_model::evidence::{self, Verdict};
+use abide_model::evidence::Verdict;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Event, Instance, Policy, Status};
 use abide_store::{Entry, Error, Store};
@@ -79,7 +79,7 @@ fn trim(store: &Store, config: &ConfigDir, entries: &[Entry]) -> bool {
             Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost | Kept::SetupFailed) => {
                 Verdict::Unknown
             }
-            _ => evidence::verdict(&trees::evidence(store, instance)),
+            _ => trees::verdict(store, instance),
         };
         let verdicts: Vec<Verdict> = kept.iter().map(verdict).collect();
         for index in decide::surplus(&verdicts, max) {

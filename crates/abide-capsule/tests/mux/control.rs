@@ -14,7 +14,7 @@ use abide_capsule::protocol::{
 };
 use abide_capsule::session::{Exit, Size};
 use abide_capsule::socket;
-use abide_capsule::unit::{SOCKET_NAME, Unit};
+use abide_capsule::unit::Unit;
 use abide_model::Doing;
 
 use crate::support::{CALL, Capsule, id, part, shell, spec, wait_for};
@@ -334,7 +334,7 @@ fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
     let unit = Unit::new(dir.path());
     unit.prepare_run().unwrap();
     unit.prepare_state().unwrap();
-    let listener = UnixListener::bind(unit.run_dir().join(SOCKET_NAME)).unwrap();
+    let listener = UnixListener::bind(unit.socket()).unwrap();
     let (ours, theirs) = Link::pair().unwrap();
     let mut mux = Command::new(std::env::current_exe().unwrap());
     let mut mux = mux.args(["capsule", "mux"]).stdin(Stdio::from(theirs.into_fd())).spawn().unwrap();

@@ -53,7 +53,7 @@ fn supervisor(id: InstanceId, context: &Context) -> Option<String> {
 /// What its trees hold, what would happen to it at its end, and what a resume would do.
 fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
     let evidence = trees::evidence(&context.store, instance);
-    let mut lines: Vec<String> = evidence.iter().flat_map(super::prune::held).collect();
+    let mut lines = super::prune::held(&evidence);
     let policy = instance.policy.or_else(|| reconcile::policy(&context.config, instance));
     let (stopped, verdict) = (Stopped::LastSessionEnded, evidence::verdict(&evidence));
     let decided = decide::leave(&Leaving { policy: policy.unwrap_or(Policy::Keep), stopped, verdict });

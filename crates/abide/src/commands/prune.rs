@@ -6,6 +6,8 @@ use abide_engine::prune::{self, Plan, Request};
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
 use abide_sys::clock;
+use abide_tui::page::Item;
+use abide_tui::screens::evidence_items;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -94,7 +96,7 @@ fn show(plan: &Plan, context: &Context) -> Outcome {
         let (name, dir) = (instance.id.display_name(), instance.scope.dir.display());
         let line = format!("{name}  {}, {age}  {dir}  to the trash", instance.status.status);
         context.printer.toned_line(Tone::Strong, line)?;
-        for line in evidence.iter().flat_map(held) {
+        for line in held(evidence) {
             context.printer.line(format!("    {line}"))?;
         }
     }
@@ -108,19 +110,8 @@ fn show(plan: &Plan, context: &Context) -> Outcome {
     Ok(())
 }
 
-/// What a mount holds that exists nowhere else, line by line.
-pub fn held(mount: &MountEvidence) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", mount.isolation, mount.target)];
-    lines.extend(mount.files.iter().map(|file| format!("  {} {}", file.code, file.path)));
-    lines.extend(mount.ahead.iter().map(|branch| {
-        let commits = if branch.commits == 1 { "commit" } else { "commits" };
-        format!("  {} {} {commits} ({})", branch.branch, branch.commits, branch.against)
-    }));
-    lines.extend(mount.stashes.iter().map(|stash| format!("  stash: {stash}")));
-    lines.extend(mount.operation.iter().map(|operation| format!("  in the middle of: {operation}")));
-    lines.extend(mount.unknown.iter().map(|why| format!("  not known: {why}")));
-    if lines.len() == 1 {
-        lines.push("  nothing at risk".to_owned());
-    }
-    lines
+/// What mounts hold that exists nowhere else, line by line.
+pub fn held(mounts: &[MountEvidence]) -> Vec<String> {
+    let row = |item: Item| format!("{}{}", "  ".repeat(item.level), item.line.text());
+    evidence_items(mounts).into_iter().map(row).collect()
 }
