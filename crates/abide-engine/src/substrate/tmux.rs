@@ -4,6 +4,7 @@ mod launch;
 mod waiting;
 
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -250,12 +251,15 @@ impl Substrate for Tmux {
         let Some(client) = self.server.attach(&target, options.read_only)? else {
             return Ok(AttachEnd::Detached("shown by the tmux client that is here".to_owned()));
         };
+        // Held open: an instance that ends may be in the trash before we can ask how it ended.
+        let dir = std::fs::File::open(self.unit.path())?;
         let left = client.wait()?;
         match self.panes()?.is_empty() {
             false if left.success() => Ok(AttachEnd::Detached("detached".to_owned())),
             false => Ok(AttachEnd::Lost(format!("tmux could not show it ({left})"))),
             true => {
-                let record = ExitRecord::read(&self.unit).ok().flatten();
+                let unit = Unit::new(format!("/proc/self/fd/{}", dir.as_raw_fd()));
+                let record = ExitRecord::read(&unit).ok().flatten();
                 let last = record.and_then(|record| {
                     record
                         .sessions
