@@ -58,6 +58,8 @@ impl Underline {
 pub struct Attrs(u16);
 
 impl Attrs {
+    /// None of them.
+    pub const NONE: Self = Self(0);
     /// Bold.
     pub const BOLD: Self = Self(1);
     /// Faint.
@@ -83,12 +85,6 @@ impl Attrs {
         self.0 & other.0 == other.0
     }
 
-    /// Whether nothing is set.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// The set as a number, one bit per attribute.
     #[must_use]
     pub fn bits(self) -> u16 {
@@ -96,7 +92,8 @@ impl Attrs {
     }
 
     /// The set with `other` added or taken away.
-    pub(crate) fn with(self, other: Self, on: bool) -> Self {
+    #[must_use]
+    pub fn with(self, other: Self, on: bool) -> Self {
         Self(if on { self.0 | other.0 } else { self.0 & !other.0 })
     }
 
@@ -206,16 +203,6 @@ impl Cell {
             0 => None,
             code => char::from_u32(code),
         }
-    }
-
-    /// Whether two cells look alike, apart from their text and link.
-    #[must_use]
-    pub fn same_style(&self, other: &Self) -> bool {
-        const LOOK: u32 = !(CODE | KIND);
-        (self.content ^ other.content) & LOOK == 0
-            && (self.fg ^ other.fg) & COLOR == 0
-            && (self.bg ^ other.bg) & COLOR == 0
-            && (self.ul ^ other.ul) & !LINK_TOP == 0
     }
 
     pub(crate) fn code(&self) -> u32 {

@@ -48,12 +48,7 @@ impl Palette {
             12 => options.cursor,
             _ => options.default_fg,
         };
-        self.dynamic_override(n).unwrap_or(initial)
-    }
-
-    /// The colour that OSC `n` set, if it did.
-    pub(crate) fn dynamic_override(&self, n: u16) -> Option<Rgb> {
-        self.changed.get(&(DYNAMIC_BASE + n)).copied()
+        self.changed.get(&(DYNAMIC_BASE + n)).copied().unwrap_or(initial)
     }
 
     pub(crate) fn set_dynamic(&mut self, n: u16, color: Rgb) {

@@ -4,24 +4,21 @@ use crate::cell::Attrs;
 use crate::charset::Charset;
 use crate::modes::Mode;
 use crate::outbox::Event;
-use crate::parser::{Handler, Sequence};
+use crate::parser::Sequence;
 use crate::sgr;
 use crate::tabs::Tabs;
 use crate::vt::{Protection, Vt};
 
-impl Handler for Vt {
-    #[inline]
-    fn print_ascii(&mut self, text: &[u8]) {
-        self.print_text(text);
-    }
-
-    fn print(&mut self, c: char) {
+impl Vt {
+    /// A character past ASCII.
+    pub(crate) fn print(&mut self, c: char) {
         self.charsets.single = None;
         self.print_char(c);
     }
 
+    /// A C0 control.
     #[inline]
-    fn control(&mut self, byte: u8) {
+    pub(crate) fn control(&mut self, byte: u8) {
         match byte {
             b'\n' | 0x0b | 0x0c => self.line_feed(),
             b'\r' => self.carriage_return(),
@@ -34,7 +31,8 @@ impl Handler for Vt {
         }
     }
 
-    fn escape(&mut self, intermediate: u8, last: u8) {
+    /// `ESC` with at most one intermediate (0 for none) and a final byte.
+    pub(crate) fn escape(&mut self, intermediate: u8, last: u8) {
         match (intermediate, last) {
             (0, b'6') => self.back_index(),
             (0, b'7') => self.save_cursor(),
@@ -74,8 +72,9 @@ impl Handler for Vt {
         }
     }
 
+    /// `CSI`.
     #[inline]
-    fn csi(&mut self, sequence: &Sequence) {
+    pub(crate) fn csi(&mut self, sequence: &Sequence) {
         match (sequence.marker, sequence.intermediate) {
             (0, 0) => self.csi_plain(sequence),
             (b'?', 0) => self.csi_private(sequence),
@@ -84,11 +83,8 @@ impl Handler for Vt {
         }
     }
 
-    fn osc(&mut self, data: &[u8], bell: bool) {
-        self.osc_dispatch(data, bell);
-    }
-
-    fn dcs(&mut self, header: &Sequence, data: &[u8]) {
+    /// `DCS`, complete.
+    pub(crate) fn dcs(&mut self, header: &Sequence, data: &[u8]) {
         match (header.intermediate, header.last) {
             (b'$', b'q') => self.setting_report(data),
             (b'+', b'q') => self.capability_report(data),
@@ -96,12 +92,6 @@ impl Handler for Vt {
         }
     }
 
-    fn eight_bit_controls(&self) -> bool {
-        self.eight_bit
-    }
-}
-
-impl Vt {
     /// `CSI` and a final byte, without marker or intermediate.
     fn csi_plain(&mut self, sequence: &Sequence) {
         let params = &sequence.params;

@@ -14,7 +14,7 @@ use crate::state::PARTS;
 use crate::term::Term;
 use crate::wire::{Reader, Writer};
 
-const MAGIC: &[u8; 8] = b"abterm\0\x01";
+const MAGIC: &[u8; 8] = b"abterm\0\x03";
 const SUM_LEN: usize = 8;
 
 impl Term {
@@ -27,7 +27,7 @@ impl Term {
         w.out.extend_from_slice(MAGIC);
         w.u16(vt.size.cols);
         w.u16(vt.size.rows);
-        for n in [vt.grid.now, self.version, vt.scrolled_off, vt.epoch, vt.changes] {
+        for n in [vt.grid.now, self.version, vt.scrolled_off, vt.changes] {
             w.u64(n);
         }
         for part in &PARTS {
@@ -69,7 +69,6 @@ impl Term {
         term.version = r.u64()?;
         term.vt.grid.now = now;
         term.vt.scrolled_off = r.u64()?;
-        term.vt.epoch = r.u64()?;
         term.vt.changes = r.u64()?;
         for part in &PARTS {
             (part.load)(&mut term, &mut r)?;
@@ -146,6 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cell::Cell;
 
     /// A dump with every kind of thing in it, in the middle of a sequence.
     fn sample() -> Vec<u8> {
@@ -174,7 +174,12 @@ mod tests {
             if let Some(mut term) = Term::restore(&bytes, Options::default()) {
                 term.feed("x漢\u{301}\x1b[2J\x1b8\n\n\x1b[?1049h\x1b[5b".as_bytes());
                 term.resize(Size { cols: 7, rows: 5 });
-                prop_assert!(!term.full_text().chars().any(|c| c.is_control() && c != '\n'));
+                prop_assert!(!term.text().chars().any(|c| c.is_control() && c != '\n'));
+                let mut cells = Vec::new();
+                for i in 0..term.scrollback_len() {
+                    term.scrollback_row(i, &mut cells);
+                    prop_assert!(!cells.iter().filter_map(Cell::ch).any(char::is_control));
+                }
                 drop(term.dump());
             }
         }

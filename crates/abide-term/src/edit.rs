@@ -50,7 +50,6 @@ impl Vt {
             3 if !selective => {
                 self.scrollback.clear();
                 self.changes += 1;
-                self.outbox.event(crate::outbox::Event::ScrollbackCleared);
                 return;
             }
             _ => return,

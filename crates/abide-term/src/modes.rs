@@ -59,11 +59,8 @@ const PRIVATE: [(u16, Mode); 21] = [
 const ANSI: [(u16, Mode); 4] =
     [(2, Mode::KeyboardLock), (4, Mode::Insert), (12, Mode::NoEcho), (20, Mode::NewLine)];
 
-/// Private modes that are remembered and reported, but concern hardware that is not there.
-const REMEMBERED: [u16; 29] = [
-    4, 8, 18, 19, 34, 35, 36, 42, 57, 61, 64, 67, 68, 73, 81, 96, 97, 98, 99, 100, 101, 102, 103, 104, 106,
-    1034, 1035, 1036, 1039,
-];
+/// Private modes that are remembered and reported, but have no effect here.
+const REMEMBERED: [u16; 10] = [4, 18, 19, 35, 42, 67, 1034, 1035, 1036, 1039];
 const REMEMBERED_SHIFT: usize = 32;
 
 /// ANSI modes that are known and can not be set.
@@ -215,20 +212,12 @@ pub struct Modes {
     pub alternate_scroll: bool,
     /// Flags of the kitty keyboard protocol; 0 is off.
     pub kitty_keyboard: u8,
-    /// Level of xterm's modifyOtherKeys; 0 is off.
-    pub modify_other_keys: u8,
     /// The alternate screen is shown.
     pub alternate_screen: bool,
     /// The program is in the middle of an update (2026): hold the frame.
     pub synchronized: bool,
     /// The whole screen is shown inverted (5).
     pub reverse_video: bool,
-    /// Text wraps at the right margin (7).
-    pub autowrap: bool,
-    /// Return also sends a line feed (20).
-    pub new_line: bool,
     /// Backspace sends BS instead of DEL (67).
     pub backspace_sends_bs: bool,
-    /// Changes of the colour scheme are to be reported (2031).
-    pub color_scheme_updates: bool,
 }

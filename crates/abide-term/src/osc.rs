@@ -1,7 +1,7 @@
 //! Operating system commands: titles, colours, links, the clipboard, and what programs say about themselves.
 
 use crate::colors::{self, INDEX_END, SPECIAL_BASE};
-use crate::outbox::{Event, PromptMark};
+use crate::outbox::Event;
 use crate::status::ProgramStatus;
 use crate::text::{clean, number, unbase64};
 use crate::titles::MAX_TITLE;
@@ -16,7 +16,8 @@ const MAX_CWD: usize = 4 << 10;
 const MAX_NOTIFICATION: usize = 4 << 10;
 
 impl Vt {
-    pub(crate) fn osc_dispatch(&mut self, data: &[u8], bell: bool) {
+    /// `OSC`, complete, and whether BEL ended it.
+    pub(crate) fn osc(&mut self, data: &[u8], bell: bool) {
         let at = data.iter().position(|b| *b == b';');
         let (code, rest) = match at {
             Some(at) => (&data[..at], &data[at + 1..]),
@@ -24,12 +25,7 @@ impl Vt {
         };
         let Some(code) = number::<u16>(code) else { return };
         match code {
-            0 => {
-                self.set_icon_title(rest);
-                self.set_title(rest);
-            }
-            1 => self.set_icon_title(rest),
-            2 => self.set_title(rest),
+            0 | 2 => self.set_title(rest),
             4 => self.indexed_colors(rest, 0, bell),
             5 => self.indexed_colors(rest, SPECIAL_BASE, bell),
             7 => self.set_cwd(rest),
@@ -43,7 +39,6 @@ impl Vt {
                 self.palette.reset_dynamic(code - 100);
                 self.changes += 1;
             }
-            133 => self.prompt_mark(rest),
             777 => self.notify_777(rest),
             7501 => self.program_status(rest),
             _ => {}
@@ -59,21 +54,9 @@ impl Vt {
         }
     }
 
-    fn set_icon_title(&mut self, text: &[u8]) {
-        let title = clean(text, MAX_TITLE);
-        if title != self.titles.icon {
-            self.titles.icon.clone_from(&title);
-            self.outbox.event(Event::IconTitle(title));
-        }
-    }
-
-    pub(crate) fn pop_titles(&mut self, which: u16) {
-        let (window, icon) = self.titles.pop(which);
-        if let Some(icon) = icon {
-            self.set_icon_title(icon.as_bytes());
-        }
-        if let Some(window) = window {
-            self.set_title(window.as_bytes());
+    pub(crate) fn pop_title(&mut self, which: u16) {
+        if let Some(title) = self.titles.pop(which) {
+            self.set_title(title.as_bytes());
         }
     }
 
@@ -123,8 +106,7 @@ impl Vt {
 
     fn set_cwd(&mut self, url: &[u8]) {
         let cwd = clean(url, MAX_CWD);
-        self.cwd = Some(cwd.clone()).filter(|cwd| !cwd.is_empty());
-        self.outbox.event(Event::Cwd(cwd));
+        self.cwd = Some(cwd).filter(|cwd| !cwd.is_empty());
     }
 
     /// OSC 8: parameters, then the address; no address ends the link.
@@ -171,7 +153,7 @@ impl Vt {
         }
     }
 
-    /// OSC 52: which clipboards, then their contents in base64 or a question mark.
+    /// OSC 52: which clipboards, then their contents in base64. The question mark that asks for them is not answered.
     fn clipboard(&mut self, rest: &[u8]) {
         let Some(at) = rest.iter().position(|b| *b == b';') else { return };
         if !self.options.allow_clipboard {
@@ -179,24 +161,9 @@ impl Vt {
         }
         let selection: String =
             rest[..at].iter().map(|b| char::from(*b)).filter(char::is_ascii_alphanumeric).take(16).collect();
-        let data = &rest[at + 1..];
-        if data == b"?" {
-            self.outbox.event(Event::ClipboardQuery { selection });
-        } else if let Some(data) = unbase64(data) {
+        if let Some(data) = unbase64(&rest[at + 1..]) {
             self.outbox.event(Event::Clipboard { selection, data });
         }
-    }
-
-    fn prompt_mark(&mut self, rest: &[u8]) {
-        let mut parts = rest.split(|b| *b == b';');
-        let mark = match parts.next() {
-            Some(b"A") => PromptMark::Prompt,
-            Some(b"B") => PromptMark::Command,
-            Some(b"C") => PromptMark::Output,
-            Some(b"D") => PromptMark::Finished(parts.next().and_then(number)),
-            _ => return,
-        };
-        self.outbox.event(Event::Mark(mark));
     }
 
     /// OSC 7501. The query is answered in the order of the stream, so that it comes before the answer to a DA1 sent

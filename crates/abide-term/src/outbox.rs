@@ -17,10 +17,6 @@ pub enum Event {
     Bell,
     /// The window title changed.
     Title(String),
-    /// The icon title changed.
-    IconTitle(String),
-    /// The program said where it is (OSC 7): a `file:` URL as it came, without control characters.
-    Cwd(String),
     /// A desktop notification (OSC 9, OSC 777).
     Notify(String),
     /// The program wrote to a clipboard (OSC 52).
@@ -30,40 +26,17 @@ pub enum Event {
         /// What is to be in it.
         data: Vec<u8>,
     },
-    /// The program asked for the contents of a clipboard (OSC 52); nothing was answered.
-    ClipboardQuery {
-        /// Which one.
-        selection: String,
-    },
-    /// A mark of shell integration (OSC 133).
-    Mark(PromptMark),
     /// The program reported what it is doing (OSC 7501).
     Status(ProgramStatus),
-    /// The scrollback was erased by the program.
-    ScrollbackCleared,
-}
-
-/// The phases of a shell prompt (OSC 133).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PromptMark {
-    /// The prompt begins here (A).
-    Prompt,
-    /// The prompt ends here and the command line begins (B).
-    Command,
-    /// The command runs, its output begins here (C).
-    Output,
-    /// The command has ended (D), with this exit status if it was given.
-    Finished(Option<i32>),
 }
 
 impl Event {
     fn bytes(&self) -> usize {
         match self {
-            Self::Title(text) | Self::IconTitle(text) | Self::Cwd(text) | Self::Notify(text) => text.len(),
+            Self::Title(text) | Self::Notify(text) => text.len(),
             Self::Clipboard { selection, data } => selection.len() + data.len(),
-            Self::ClipboardQuery { selection } => selection.len(),
             Self::Status(status) => status.bytes(),
-            Self::Bell | Self::Mark(_) | Self::ScrollbackCleared => 0,
+            Self::Bell => 0,
         }
     }
 }

@@ -7,15 +7,19 @@
 
 use crate::params::Params;
 use crate::utf8::{Decoded, decode};
+use crate::vt::Vt;
 
 /// A string sequence other than a clipboard write longer than this is dropped.
 const MAX_STRING: usize = 16 << 10;
 /// A clipboard write longer than this is dropped.
 pub(crate) const MAX_CLIPBOARD: usize = (1 << 20) + 64;
 
+const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 const ESC: u8 = 0x1b;
+/// The end of a string as a C1 control.
+const ST: u8 = 0x9c;
 
 /// A control sequence, or the header of a device control string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,26 +40,6 @@ impl Sequence {
         self.intermediate = 0;
         self.last = 0;
     }
-}
-
-/// What the parser finds.
-pub(crate) trait Handler {
-    /// A run of bytes in 0x20..=0x7e.
-    fn print_ascii(&mut self, text: &[u8]);
-    /// A character past ASCII.
-    fn print(&mut self, c: char);
-    /// A C0 control.
-    fn control(&mut self, byte: u8);
-    /// `ESC` with at most one intermediate (0 for none) and a final byte.
-    fn escape(&mut self, intermediate: u8, last: u8);
-    /// `CSI`.
-    fn csi(&mut self, sequence: &Sequence);
-    /// `OSC`, complete, and whether BEL ended it.
-    fn osc(&mut self, data: &[u8], bell: bool);
-    /// `DCS`, complete.
-    fn dcs(&mut self, header: &Sequence, data: &[u8]);
-    /// Whether a stray byte in 0x80..=0x9f is a C1 control: only a program that asked for them sends those.
-    fn eight_bit_controls(&self) -> bool;
 }
 
 /// Where in a sequence the stream is.
@@ -121,31 +105,29 @@ pub(crate) struct Parser {
 
 impl Parser {
     /// Takes in the next bytes of the stream.
-    pub(crate) fn advance<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) {
-        let mut at = if self.partial_len == 0 { 0 } else { self.finish_partial(bytes, handler) };
+    pub(crate) fn advance(&mut self, bytes: &[u8], vt: &mut Vt) {
+        let mut at = if self.partial_len == 0 { 0 } else { self.finish_partial(bytes, vt) };
         while at < bytes.len() {
             let rest = &bytes[at..];
             at += match self.state {
-                State::Ground => self.ground(rest, handler),
-                State::Csi | State::Dcs => self.parameters(rest, handler),
-                State::Escape => self.escape(rest[0], handler),
-                State::EscapeMore => self.escape_more(rest[0], handler),
-                State::CsiIgnore => self.csi_ignore(rest, handler),
-                State::Osc | State::DcsData | State::Ignore => self.string(rest, handler),
-                State::OscEscape | State::DcsEscape | State::IgnoreEscape => {
-                    self.string_escape(rest[0], handler)
-                }
+                State::Ground => self.ground(rest, vt),
+                State::Csi | State::Dcs => self.parameters(rest, vt),
+                State::Escape => self.escape(rest[0], vt),
+                State::EscapeMore => self.escape_more(rest[0], vt),
+                State::CsiIgnore => self.csi_ignore(rest, vt),
+                State::Osc | State::DcsData | State::Ignore => self.string(rest, vt),
+                State::OscEscape | State::DcsEscape | State::IgnoreEscape => self.string_escape(rest[0], vt),
             };
         }
     }
 
-    fn ground<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> usize {
+    fn ground(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
         let mut at = 0;
         while at < bytes.len() {
             let byte = bytes[at];
             if matches!(byte, 0x20..=0x7e) {
                 let run = ascii_run(&bytes[at..]);
-                handler.print_ascii(&bytes[at..at + run]);
+                vt.print_text(&bytes[at..at + run]);
                 at += run;
             } else if byte == ESC {
                 at += 1;
@@ -156,21 +138,21 @@ impl Parser {
                 self.state = State::Escape;
                 return at;
             } else if byte < 0x80 {
-                handler.control(byte);
+                vt.control(byte);
                 at += 1;
             } else {
                 match decode(&bytes[at..]) {
                     Decoded::Char(c, len) => {
-                        print_char(c, handler);
+                        print_char(c, vt);
                         at += len;
                     }
                     Decoded::Invalid(len) => {
                         at += len;
-                        if len == 1 && byte < 0xa0 && handler.eight_bit_controls() {
-                            self.escape(byte - 0x40, handler);
+                        if len == 1 && byte < 0xa0 && vt.eight_bit {
+                            self.escape(byte - 0x40, vt);
                             return at;
                         }
-                        handler.print(char::REPLACEMENT_CHARACTER);
+                        vt.print(char::REPLACEMENT_CHARACTER);
                     }
                     Decoded::Incomplete => {
                         let rest = &bytes[at..];
@@ -185,7 +167,7 @@ impl Parser {
     }
 
     /// Completes the character that the last chunk ended in; returns how many of `bytes` belonged to it.
-    fn finish_partial<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> usize {
+    fn finish_partial(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
         let had = usize::from(self.partial_len);
         let more = bytes.len().min(4 - had);
         self.partial[had..had + more].copy_from_slice(&bytes[..more]);
@@ -198,7 +180,7 @@ impl Parser {
             }
         };
         self.partial_len = 0;
-        print_char(c, handler);
+        print_char(c, vt);
         len.saturating_sub(had)
     }
 
@@ -213,7 +195,7 @@ impl Parser {
         self.state = state;
     }
 
-    fn escape<H: Handler>(&mut self, byte: u8, handler: &mut H) -> usize {
+    fn escape(&mut self, byte: u8, vt: &mut Vt) -> usize {
         self.state = State::Ground;
         match byte {
             b'[' => self.begin(State::Csi),
@@ -224,12 +206,12 @@ impl Parser {
                 self.sequence.intermediate = byte;
                 self.state = State::EscapeMore;
             }
-            0x30..=0x7e => handler.escape(0, byte),
+            0x30..=0x7e => vt.escape(0, byte),
             CAN | SUB => {}
             ESC => self.state = State::Escape,
             0x00..=0x1f => {
                 self.state = State::Escape;
-                handler.control(byte);
+                vt.control(byte);
             }
             0x7f => self.state = State::Escape,
             0x80.. => return 0,
@@ -237,17 +219,17 @@ impl Parser {
         1
     }
 
-    fn escape_more<H: Handler>(&mut self, byte: u8, handler: &mut H) -> usize {
+    fn escape_more(&mut self, byte: u8, vt: &mut Vt) -> usize {
         match byte {
             // A second intermediate: nothing that we know has one, so the sequence must not match anything.
             0x20..=0x2f => self.sequence.intermediate = 0xff,
             0x30..=0x7e => {
                 self.state = State::Ground;
-                handler.escape(self.sequence.intermediate, byte);
+                vt.escape(self.sequence.intermediate, byte);
             }
             CAN | SUB => self.state = State::Ground,
             ESC => self.state = State::Escape,
-            0x00..=0x1f => handler.control(byte),
+            0x00..=0x1f => vt.control(byte),
             0x7f => {}
             0x80.. => {
                 self.state = State::Ground;
@@ -257,13 +239,13 @@ impl Parser {
         1
     }
 
-    fn parameters<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> usize {
+    fn parameters(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
         for (at, &byte) in bytes.iter().enumerate() {
             match byte {
                 b'0'..=b'9' if self.sequence.intermediate == 0 => self.sequence.params.digit(byte - b'0'),
                 b';' | b':' if self.sequence.intermediate == 0 => self.sequence.params.separate(byte == b':'),
                 0x40..=0x7e => {
-                    self.end_parameters(byte, handler);
+                    self.end_parameters(byte, vt);
                     return at + 1;
                 }
                 b'<'..=b'?' if self.at_first_byte() => self.sequence.marker = byte,
@@ -281,7 +263,7 @@ impl Parser {
                     self.state = State::Escape;
                     return at + 1;
                 }
-                0x00..=0x1f if self.state == State::Csi => handler.control(byte),
+                0x00..=0x1f if self.state == State::Csi => vt.control(byte),
                 0x00..=0x1f | 0x7f => {}
                 0x80.. => {
                     self.state = State::Ground;
@@ -298,11 +280,11 @@ impl Parser {
             && self.sequence.params.values().is_empty()
     }
 
-    fn end_parameters<H: Handler>(&mut self, byte: u8, handler: &mut H) {
+    fn end_parameters(&mut self, byte: u8, vt: &mut Vt) {
         self.sequence.last = byte;
         if self.state == State::Csi {
             self.state = State::Ground;
-            handler.csi(&self.sequence);
+            vt.csi(&self.sequence);
         } else if matches!((self.sequence.intermediate, byte), (b'$' | b'+', b'q')) {
             self.begin_string(State::DcsData);
         } else {
@@ -310,7 +292,7 @@ impl Parser {
         }
     }
 
-    fn csi_ignore<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> usize {
+    fn csi_ignore(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
         for (at, &byte) in bytes.iter().enumerate() {
             self.state = match byte {
                 0x40..=0x7e | CAN | SUB => State::Ground,
@@ -320,7 +302,7 @@ impl Parser {
                     return at;
                 }
                 0x00..=0x1f => {
-                    handler.control(byte);
+                    vt.control(byte);
                     continue;
                 }
                 _ => continue,
@@ -330,48 +312,43 @@ impl Parser {
         bytes.len()
     }
 
-    fn string<H: Handler>(&mut self, bytes: &[u8], handler: &mut H) -> usize {
-        let osc = self.state == State::Osc;
-        let ends = |b: &u8| matches!(*b, ESC | CAN | SUB) || osc && *b == 0x07;
+    fn string(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
+        let (osc, eight_bit) = (self.state == State::Osc, vt.eight_bit);
+        let ends = |b: &u8| matches!(*b, ESC | CAN | SUB) || osc && *b == BEL || eight_bit && *b == ST;
         let len = bytes.iter().position(ends).unwrap_or(bytes.len());
         if self.state != State::Ignore {
             self.collect(&bytes[..len]);
         }
         let Some(&end) = bytes.get(len) else { return len };
-        self.state = match (end, self.state) {
-            (ESC, State::Osc) => State::OscEscape,
-            (ESC, State::DcsData) => State::DcsEscape,
-            (ESC, _) => State::IgnoreEscape,
-            (0x07, _) => {
-                self.end_string(true, handler);
-                State::Ground
-            }
-            _ => State::Ground,
-        };
+        match (end, self.state) {
+            (ESC, State::Osc) => self.state = State::OscEscape,
+            (ESC, State::DcsData) => self.state = State::DcsEscape,
+            (ESC, _) => self.state = State::IgnoreEscape,
+            (CAN | SUB, _) => self.state = State::Ground,
+            _ => self.end_string(end == BEL, vt),
+        }
         len + 1
     }
 
-    fn string_escape<H: Handler>(&mut self, byte: u8, handler: &mut H) -> usize {
+    fn string_escape(&mut self, byte: u8, vt: &mut Vt) -> usize {
         if byte != b'\\' {
             // Any other escape sequence cancels the string: a string without end must not swallow what follows it.
             self.state = State::Escape;
             return 0;
         }
-        let kind = self.state;
-        self.state = State::Ground;
-        match kind {
-            State::OscEscape => self.end_string(false, handler),
-            State::DcsEscape if !self.overflowed => handler.dcs(&self.sequence, &self.string),
-            _ => {}
-        }
-        self.shrink();
+        self.end_string(false, vt);
         1
     }
 
-    fn end_string<H: Handler>(&mut self, bell: bool, handler: &mut H) {
-        if !self.overflowed {
-            handler.osc(&self.string, bell);
+    fn end_string(&mut self, bell: bool, vt: &mut Vt) {
+        match self.state {
+            State::Osc | State::OscEscape if !self.overflowed => vt.osc(&self.string, bell),
+            State::DcsData | State::DcsEscape if !self.overflowed => {
+                vt.dcs(&self.sequence, &self.string);
+            }
+            _ => {}
         }
+        self.state = State::Ground;
         self.shrink();
     }
 
@@ -394,11 +371,11 @@ impl Parser {
     }
 }
 
-fn print_char<H: Handler>(c: char, handler: &mut H) {
+fn print_char(c: char, vt: &mut Vt) {
     // C1 controls written as UTF-8 are dropped: no program sends them on purpose, and text that holds one by
     // accident must not be able to start a sequence.
     if c >= '\u{a0}' {
-        handler.print(c);
+        vt.print(c);
     }
 }
 
@@ -426,6 +403,7 @@ fn ascii_run(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{Options, Size};
 
     #[test]
     fn the_ascii_run_ends_at_the_first_byte_that_is_not_printable() {
@@ -442,24 +420,12 @@ mod tests {
 
     #[test]
     fn a_string_without_end_costs_no_memory() {
-        struct Nothing;
-        impl Handler for Nothing {
-            fn print_ascii(&mut self, _: &[u8]) {}
-            fn print(&mut self, _: char) {}
-            fn control(&mut self, _: u8) {}
-            fn escape(&mut self, _: u8, _: u8) {}
-            fn csi(&mut self, _: &Sequence) {}
-            fn osc(&mut self, _: &[u8], _: bool) {}
-            fn dcs(&mut self, _: &Sequence, _: &[u8]) {}
-            fn eight_bit_controls(&self) -> bool {
-                false
-            }
-        }
+        let mut vt = Vt::new(Size { cols: 80, rows: 24 }, Options::default());
         for start in [&b"\x1b]2;"[..], b"\x1b]52;c;", b"\x1bPq", b"\x1bP$q", b"\x1b_G", b"\x1bX"] {
             let mut parser = Parser::default();
-            parser.advance(start, &mut Nothing);
+            parser.advance(start, &mut vt);
             for _ in 0..1000 {
-                parser.advance(&[b'x'; 10_000], &mut Nothing);
+                parser.advance(&[b'x'; 10_000], &mut vt);
             }
             assert!(parser.string.capacity() < 4 << 20, "{}", parser.string.capacity());
         }

@@ -114,7 +114,7 @@ impl Vt {
         }
     }
 
-    /// DECRQCRA: the sum that a VT420 computes over a rectangle.
+    /// DECRQCRA: the sum that xterm computes over a rectangle.
     pub(crate) fn checksum(&self, params: &Params) -> u16 {
         let flags = self.checksum_flags;
         let Some(rect) = self.rect(params, 2) else { return 0 };
@@ -144,13 +144,7 @@ impl Vt {
         let mut value = text.chars().next().map_or(u16::from(b' '), |c| c as u32 as u16);
         if flags & CHECKSUM_NO_ATTRS == 0 {
             let style = cell.style();
-            for (attr, weight) in [
-                (Attrs::PROTECTED, 0x04),
-                (Attrs::HIDDEN, 0x08),
-                (Attrs::INVERSE, 0x20),
-                (Attrs::BLINK, 0x40),
-                (Attrs::BOLD, 0x80),
-            ] {
+            for (attr, weight) in [(Attrs::INVERSE, 0x20), (Attrs::BLINK, 0x40), (Attrs::BOLD, 0x80)] {
                 value = value.wrapping_add(if style.attrs.contains(attr) { weight } else { 0 });
             }
             value = value.wrapping_add(if style.underline == Underline::None { 0 } else { 0x10 });

@@ -45,12 +45,12 @@ impl Vt {
         self.outbox.reply(&[start, body.as_bytes(), end].concat());
     }
 
-    /// DA1, DA2 and DA3: a VT420 with what we have of its options, and colour.
+    /// DA1, DA2 and DA3: a VT520 with what we have of its options, and colour.
     pub(crate) fn device_attributes(&mut self, marker: u8) {
         match marker {
-            b'>' => self.csi_reply(">41;380;0c"),
+            b'>' => self.csi_reply(">64;380;0c"),
             b'=' => self.dcs_reply("!|00000000"),
-            _ => self.csi_reply("?64;1;6;9;15;17;18;21;22;28c"),
+            _ => self.csi_reply("?65;1;6;9;15;17;18;21;22;28c"),
         }
     }
 
@@ -160,7 +160,7 @@ impl Vt {
             20 => return self.osc_reply("L", false),
             21 => return self.osc_reply("l", false),
             22 => return self.titles.push(params.get(1)),
-            23 => return self.pop_titles(params.get(1)),
+            23 => return self.pop_title(params.get(1)),
             _ => return,
         };
         self.csi_reply(&reply);

@@ -22,9 +22,15 @@ impl Vt {
             let primary = self.parked.take();
             self.grid = self.grid.cropped(cols, rows);
             if let Some(primary) = primary {
-                let mut saved = self.saved[0].unwrap_or_default();
-                self.parked = Some(self.reflow(&primary, &mut saved.caret, None));
-                self.saved[0] = self.saved[0].map(|_| saved);
+                // Without a saved cursor it is the end of the text that must stay: with the top in its place, the newest
+                // lines would be the ones cut.
+                let last = primary.rows_in_use().saturating_sub(1);
+                let end = Caret { x: primary.cols(), y: last, pending: false };
+                let mut caret = self.saved[0].map_or(end, |saved| saved.caret);
+                self.parked = Some(self.reflow(&primary, &mut caret, None));
+                if let Some(saved) = &mut self.saved[0] {
+                    saved.caret = caret;
+                }
             }
         } else {
             self.parked = self.parked.take().map(|alternate| alternate.cropped(cols, rows));

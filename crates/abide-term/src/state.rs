@@ -15,24 +15,23 @@ use crate::titles::MAX_STACK;
 use crate::vt::{Caret, Margins, Protection, SavedCursor};
 use crate::wire::{Reader, Writer};
 
-/// A part of the state, by name.
+/// A part of the state.
 pub(crate) struct Part {
-    pub(crate) name: &'static str,
     pub(crate) save: fn(&Term, &mut Writer),
     pub(crate) load: fn(&mut Term, &mut Reader) -> Option<()>,
 }
 
 /// All parts, in the order of a checkpoint.
 pub(crate) const PARTS: [Part; 9] = [
-    Part { name: "parser", save: save_parser, load: load_parser },
-    Part { name: "cursor", save: save_cursor, load: load_cursor },
-    Part { name: "margins and tabs", save: save_margins, load: load_margins },
-    Part { name: "modes", save: save_modes, load: load_modes },
-    Part { name: "saved cursors", save: save_saved, load: load_saved },
-    Part { name: "keyboard", save: save_keyboard, load: load_keyboard },
-    Part { name: "colours", save: save_colors, load: load_colors },
-    Part { name: "titles", save: save_titles, load: load_titles },
-    Part { name: "program status", save: save_status, load: load_status },
+    Part { save: save_parser, load: load_parser },
+    Part { save: save_cursor, load: load_cursor },
+    Part { save: save_margins, load: load_margins },
+    Part { save: save_modes, load: load_modes },
+    Part { save: save_saved, load: load_saved },
+    Part { save: save_keyboard, load: load_keyboard },
+    Part { save: save_colors, load: load_colors },
+    Part { save: save_titles, load: load_titles },
+    Part { save: save_status, load: load_status },
 ];
 
 fn save_parser(term: &Term, w: &mut Writer) {
@@ -96,7 +95,7 @@ fn load_charsets(r: &mut Reader) -> Option<Charsets> {
 fn save_cursor(term: &Term, w: &mut Writer) {
     let vt = &term.vt;
     save_caret(vt.caret, w);
-    w.cell(vt, vt.pen);
+    w.pen(vt.pen);
     save_charsets(&vt.charsets, w);
     w.u8(vt.protection as u8);
     w.option(vt.last_char, |w, c| w.u32(c as u32));
@@ -172,7 +171,7 @@ fn save_saved(term: &Term, w: &mut Writer) {
     for saved in &term.vt.saved {
         w.option(saved.as_ref(), |w, saved| {
             save_caret(saved.caret, w);
-            w.cell(&term.vt, saved.pen);
+            w.pen(saved.pen);
             save_charsets(&saved.charsets, w);
             w.bool(saved.origin);
         });
@@ -227,11 +226,9 @@ fn load_colors(term: &mut Term, r: &mut Reader) -> Option<()> {
 fn save_titles(term: &Term, w: &mut Writer) {
     let titles = &term.vt.titles;
     w.text(&titles.window);
-    w.text(&titles.icon);
     w.usize(titles.stack.len());
-    for (window, icon) in &titles.stack {
-        w.option(window.as_deref(), Writer::text);
-        w.option(icon.as_deref(), Writer::text);
+    for title in &titles.stack {
+        w.option(title.as_deref(), Writer::text);
     }
     w.option(term.vt.cwd.as_deref(), Writer::text);
 }
@@ -239,8 +236,7 @@ fn save_titles(term: &Term, w: &mut Writer) {
 fn load_titles(term: &mut Term, r: &mut Reader) -> Option<()> {
     let titles = &mut term.vt.titles;
     titles.window = r.text()?;
-    titles.icon = r.text()?;
-    titles.stack = r.list(MAX_STACK, |r| Some((r.option(Reader::text)?, r.option(Reader::text)?)))?;
+    titles.stack = r.list(MAX_STACK, |r| r.option(Reader::text))?;
     term.vt.cwd = r.option(Reader::text)?;
     Some(())
 }

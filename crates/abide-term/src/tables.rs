@@ -46,7 +46,6 @@ impl Vt {
             }
         }
         self.joins = JoinMemo::default();
-        self.epoch += 1;
     }
 
     fn sweep(&mut self) {

@@ -34,8 +34,6 @@ pub struct Cursor {
     pub shape: CursorShape,
     /// Whether it blinks.
     pub blinking: bool,
-    /// The last column was just written, and the next character goes to the next row.
-    pub pending_wrap: bool,
 }
 
 /// A terminal without a display: feed it the output of a program, and look at what would be seen.
@@ -147,13 +145,6 @@ impl Term {
         self.version
     }
 
-    /// Grows whenever the table of graphemes or links was tidied: cells kept from before may mean something else now,
-    /// and must not be compared with cells of today.
-    #[must_use]
-    pub fn epoch(&self) -> u64 {
-        self.vt.epoch
-    }
-
     /// The cursor.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
@@ -168,7 +159,6 @@ impl Term {
                 _ => CursorShape::Block,
             },
             blinking: matches!(vt.cursor_style, 1 | 3 | 5) || vt.modes.has(Mode::CursorBlink),
-            pending_wrap: vt.caret.pending,
         }
     }
 
@@ -185,14 +175,10 @@ impl Term {
             mouse_encoding: vt.mouse_encoding,
             alternate_scroll: vt.modes.has(Mode::AlternateScroll),
             kitty_keyboard: vt.keyboard.flags(),
-            modify_other_keys: vt.keyboard.modify_other_keys,
             alternate_screen: vt.alternate,
             synchronized: vt.modes.has(Mode::Synchronized),
             reverse_video: vt.modes.has(Mode::ReverseVideo),
-            autowrap: vt.modes.has(Mode::Autowrap),
-            new_line: vt.modes.has(Mode::NewLine),
             backspace_sends_bs: vt.modes.remembered(67) == Some(true),
-            color_scheme_updates: vt.modes.has(Mode::ColorScheme),
         }
     }
 
@@ -200,12 +186,6 @@ impl Term {
     #[must_use]
     pub fn title(&self) -> &str {
         &self.vt.titles.window
-    }
-
-    /// The icon title.
-    #[must_use]
-    pub fn icon_title(&self) -> &str {
-        &self.vt.titles.icon
     }
 
     /// Where the program last said it is (OSC 7): usually a `file:` URL.
@@ -218,19 +198,6 @@ impl Term {
     #[must_use]
     pub fn status(&self) -> Option<&ProgramStatus> {
         self.vt.status.as_ref()
-    }
-
-    /// The colour that the program gave an entry of the palette, if it changed it.
-    #[must_use]
-    pub fn palette_override(&self, index: u8) -> Option<Rgb> {
-        self.vt.palette.changed.get(&u16::from(index)).copied()
-    }
-
-    /// The colour that the program gave to what OSC `number` governs, if it changed it: 10 is the text, 11 the
-    /// background, 12 the cursor.
-    #[must_use]
-    pub fn dynamic_color_override(&self, number: u8) -> Option<Rgb> {
-        self.vt.palette.dynamic_override(number.into())
     }
 
     /// How many lines the scrollback holds.
@@ -250,12 +217,6 @@ impl Term {
     #[must_use]
     pub fn scrolled_off(&self) -> u64 {
         self.vt.scrolled_off
-    }
-
-    /// Bytes of memory that the scrollback takes up.
-    #[must_use]
-    pub fn scrollback_bytes(&self) -> usize {
-        self.vt.scrollback.memory()
     }
 
     /// The text of a cell; empty for a blank and for the right half of a wide character.
@@ -283,64 +244,12 @@ impl Term {
         out
     }
 
-    /// The text of the scrollback and of the screen, with wrapped lines joined.
-    #[must_use]
-    pub fn full_text(&self) -> String {
-        let mut out = String::new();
-        let mut cells = Vec::new();
-        for i in 0..self.scrollback_len() {
-            let wrapped = self.scrollback_row(i, &mut cells);
-            if wrapped {
-                cells.resize(self.vt.cols().max(cells.len()), Cell::default());
-                let next_is_wide = self.starts_wide(i + 1);
-                drop_edge_blank(&mut cells, next_is_wide);
-            }
-            self.push_line(&cells, wrapped, &mut out);
-        }
-        for y in 0..self.vt.rows() {
-            let wrapped = self.vt.grid.is_wrapped(y) && y + 1 < self.vt.rows();
-            cells.clear();
-            cells.extend_from_slice(self.vt.grid.row(y));
-            if wrapped {
-                drop_edge_blank(&mut cells, self.vt.grid.row(y + 1)[0].is_wide());
-            }
-            self.push_line(&cells, wrapped, &mut out);
-        }
-        out.truncate(out.trim_end_matches('\n').len());
-        out
-    }
-
-    /// Whether the line `i` of scrollback and screen together begins with a wide character.
-    fn starts_wide(&self, i: usize) -> bool {
-        if i >= self.scrollback_len() {
-            return self.vt.grid.row(0)[0].is_wide();
-        }
-        let mut cells = Vec::new();
-        self.scrollback_row(i, &mut cells);
-        cells.first().is_some_and(Cell::is_wide)
-    }
-
-    fn push_line(&self, cells: &[Cell], wrapped: bool, out: &mut String) {
-        self.push_text(cells, out);
-        if !wrapped {
-            trim_line(out);
-            out.push('\n');
-        }
-    }
-
     fn push_text(&self, cells: &[Cell], out: &mut String) {
         let mut buf = [0; 4];
         for cell in cells.iter().filter(|cell| !cell.is_continuation()) {
             let text = cell_text(&self.vt.clusters, cell, &mut buf);
             out.push_str(if text.is_empty() { " " } else { text });
         }
-    }
-}
-
-/// Takes out the blank that wrapping left before a wide character.
-fn drop_edge_blank(cells: &mut Vec<Cell>, next_is_wide: bool) {
-    if next_is_wide && cells.last().is_some_and(Cell::is_pristine) {
-        cells.pop();
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn clean(bytes: &[u8], max: usize) -> String {
 
 /// A decimal number that takes up the whole slice.
 pub(crate) fn number<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
-    if !bytes.iter().all(|b| b.is_ascii_digit() || *b == b'-') {
+    if !bytes.iter().all(u8::is_ascii_digit) {
         return None;
     }
     std::str::from_utf8(bytes).ok()?.parse().ok()

@@ -105,10 +105,9 @@ pub(crate) struct Vt {
     pub(crate) clusters: Interner,
     pub(crate) links: Interner,
     pub(crate) joins: JoinMemo,
-    /// Grows whenever ids of clusters or links may have changed their meaning.
-    pub(crate) epoch: u64,
     /// Conformance level of DECSCL, 1 to 5.
     pub(crate) level: u8,
+    /// C1 controls are single bytes, both ways: only a program that asked for them sends those.
     pub(crate) eight_bit: bool,
     /// DECSACE: attribute changes affect the rectangle rather than the stream of text.
     pub(crate) rectangle_extent: bool,
@@ -152,8 +151,7 @@ impl Vt {
             clusters: Interner::new(MAX_CLUSTERS, MAX_CLUSTER_BYTES),
             links: Interner::new(usize::from(MAX_LINK), MAX_LINK_BYTES),
             joins: JoinMemo::default(),
-            epoch: 0,
-            level: 4,
+            level: 5,
             eight_bit: false,
             rectangle_extent: false,
             checksum_flags: 0,
@@ -361,6 +359,7 @@ impl Vt {
         self.clear_screen();
         self.parked = None;
         self.soft_reset();
+        self.keyboard = Keyboard::default();
         self.saved = [None; 2];
         self.saved_modes.clear();
         self.modes = ModeSet::default();
@@ -370,7 +369,7 @@ impl Vt {
         self.tabs = Tabs::default();
         self.last_char = None;
         self.palette = Palette::default();
-        self.level = 4;
+        self.level = 5;
         self.eight_bit = false;
         self.rectangle_extent = false;
         self.checksum_flags = 0;

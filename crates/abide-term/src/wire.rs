@@ -4,15 +4,11 @@
 //! allocate more than the input is long.
 
 use crate::cell::Cell;
-use crate::print::cell_text;
-use crate::vt::Vt;
 
 /// Collects bytes.
 #[derive(Default)]
 pub(crate) struct Writer {
     pub(crate) out: Vec<u8>,
-    /// Write the text and address of cells instead of ids, which two equal terminals may have given out differently.
-    pub(crate) resolve: bool,
 }
 
 impl Writer {
@@ -56,17 +52,9 @@ impl Writer {
         }
     }
 
-    pub(crate) fn cell(&mut self, vt: &Vt, mut cell: Cell) {
-        if self.resolve {
-            let mut buf = [0; 4];
-            let text = cell_text(&vt.clusters, &cell, &mut buf).to_owned();
-            let uri = vt.link_uri(cell.link_id()).unwrap_or_default().to_owned();
-            self.text(&text);
-            self.text(&uri);
-            cell.set_link(0);
-            cell = cell.with_code(0);
-        }
-        cell.to_words().into_iter().for_each(|word| self.u32(word));
+    /// A look without text.
+    pub(crate) fn pen(&mut self, pen: Cell) {
+        pen.to_words().into_iter().for_each(|word| self.u32(word));
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fed, position, shows};
+use common::{fed, position, shows, wrap_is_due};
 
 /// Origin mode inside rows 6 to 11 and columns 5 to 10.
 const ORIGIN: &str = "\x1b[6;11r\x1b[?69h\x1b[5;10s\x1b[?6h";
@@ -203,7 +203,7 @@ fn text_wraps_at_the_margin_and_the_cursor_waits_in_the_last_column() {
     assert_eq!(position(&"x".repeat(79)), (1, 80));
     assert_eq!(position(&"x".repeat(80)), (1, 80));
     assert_eq!(position(&"x".repeat(81)), (2, 2));
-    assert!(fed(&"x".repeat(80)).cursor().pending_wrap);
+    assert!(wrap_is_due(&fed(&"x".repeat(80))));
     shows("\x1b[?69h\x1b[2;4s\x1b[1;1Habcdefgh", &["abcd", ".efg", ".h.."]);
     shows("\x1b[?69h\x1b[2;4s\x1b[2;4r\x1b[4;3Habcdef", &["....", "..ab", ".cde", ".f.."]);
     // Without wrapping, the last column is written over and over.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{LETTERS, MARGINS, corner, fed, position, shows, term};
+use common::{LETTERS, MARGINS, corner, fed, full_text, position, shows, term};
 
 /// Asserts what the letters look like after an edit, seen without margins.
 #[track_caller]
@@ -180,10 +180,10 @@ fn what_scrolls_off_the_top_is_kept_unless_the_screen_is_the_alternate_one() {
     let mut term = term(10, 3);
     term.feed(b"1\r\n2\r\n3\r\n4");
     assert_eq!((term.scrollback_len(), term.scrolled_off()), (1, 1));
-    assert_eq!(term.full_text(), "1\n2\n3\n4");
+    assert_eq!(full_text(&term), "1\n2\n3\n4");
     // A region from the top counts, one that begins lower does not.
     term.feed(b"\x1b[1;2r\x1b[2;1H\n");
-    assert_eq!(term.full_text(), "1\n2\n3\n\n4");
+    assert_eq!(full_text(&term), "1\n2\n3\n\n4");
     term.feed(b"\x1b[2;3r\x1b[3;1H\n\n");
     assert_eq!(term.scrollback_len(), 2);
     term.feed(b"\x1b[r\x1b[?1049h\x1b[3;1H\n\n\n");
@@ -196,7 +196,7 @@ fn what_scrolls_off_the_top_is_kept_unless_the_screen_is_the_alternate_one() {
 fn clearing_the_primary_screen_keeps_its_text() {
     let mut term = term(10, 4);
     term.feed(b"one\r\ntwo\x1b[2J\x1b[Hthree");
-    assert_eq!(term.full_text(), "one\ntwo\nthree");
+    assert_eq!(full_text(&term), "one\ntwo\nthree");
     assert_eq!(corner(&term, 5, 1), ["three"]);
 }
 
@@ -208,6 +208,6 @@ fn scrollback_is_bounded_by_lines() {
     );
     (0..100).for_each(|n| term.feed(format!("{n}\r\n").as_bytes()));
     assert_eq!(term.scrollback_len(), 5);
-    assert_eq!(term.full_text(), "94\n95\n96\n97\n98\n99");
+    assert_eq!(full_text(&term), "94\n95\n96\n97\n98\n99");
     assert_eq!(term.scrolled_off(), 99);
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use abide_term::{Size, Term};
-use common::{corner, term};
+use common::{corner, full_text, term, wrap_is_due};
 
 fn resized(cols: u16, rows: u16, input: &str, new_cols: u16, new_rows: u16) -> Term {
     let mut term = term(cols, rows);
@@ -36,7 +36,7 @@ fn a_line_that_straddles_scrollback_and_screen_is_one_line() {
     term.resize(Size { cols: 3, rows: 2 });
     assert_eq!(corner(&term, 3, 2), ["mno", "z.."]);
     assert_eq!(term.scrollback_len(), 4);
-    assert_eq!(term.full_text(), "abcdefghijklmno\nz");
+    assert_eq!(full_text(&term), "abcdefghijklmno\nz");
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn the_prompt_of_a_cleared_screen_stays_where_it_is_when_only_the_width_changes(
 #[test]
 fn a_pending_wrap_is_kept_where_it_still_applies() {
     let term = resized(5, 3, "abcde", 10, 3);
-    assert_eq!((at(&term), term.cursor().pending_wrap), ((0, 5), false));
+    assert_eq!((at(&term), wrap_is_due(&term)), ((0, 5), false));
     let mut term = resized(10, 3, "abcde", 5, 3);
-    assert_eq!((at(&term), term.cursor().pending_wrap), ((0, 4), true));
+    assert_eq!((at(&term), wrap_is_due(&term)), ((0, 4), true));
     term.feed(b"f");
     assert_eq!(corner(&term, 5, 2), ["abcde", "f...."]);
     assert!(term.row_wrapped(0));
@@ -102,11 +102,11 @@ fn text_that_replaces_the_rest_of_a_line_is_not_joined_to_it() {
         assert_eq!(corner(&term, 6, 2), ["abcde.", "new..."], "{replace:?}");
     }
     let term = resized(5, 4, "abcdef\x1b[2;1H\x1b[X\x1b[2J\x1b[Hnew", 20, 4);
-    assert_eq!(term.full_text(), "abcde\nnew");
+    assert_eq!(full_text(&term), "abcde\nnew");
     // The same where the line begins in the scrollback.
     for replace in ["\x1b[H\x1b[Jnew", "\x1b[2J\x1b[Hnew"] {
         let term = resized(5, 2, &format!("abcdefghijklm{replace}"), 20, 2);
-        assert!(term.full_text().ends_with("\nnew"), "{:?}", term.full_text());
+        assert!(full_text(&term).ends_with("\nnew"), "{:?}", full_text(&term));
     }
 }
 
@@ -114,7 +114,7 @@ fn text_that_replaces_the_rest_of_a_line_is_not_joined_to_it() {
 fn blanks_inside_a_wrapped_line_survive() {
     let term = resized(6, 4, "ab\x1b[1;6Hcd", 3, 4);
     assert_eq!(corner(&term, 3, 3), ["ab.", "..c", "d.."]);
-    assert_eq!(term.full_text(), "ab   cd");
+    assert_eq!(full_text(&term), "ab   cd");
 }
 
 #[test]
@@ -129,6 +129,19 @@ fn the_alternate_screen_is_cut_and_the_primary_one_under_it_reflows() {
 }
 
 #[test]
+fn the_newest_lines_of_the_primary_screen_survive_under_an_alternate_screen_that_saved_no_cursor() {
+    for mode in [47, 1047] {
+        for (cols, rows) in [(10, 2), (4, 2), (3, 1), (20, 3)] {
+            let mut term = term(10, 5);
+            term.feed(format!("one\r\ntwo\r\nthree\r\nand four\x1b[?{mode}h").as_bytes());
+            term.resize(Size { cols, rows });
+            term.feed(format!("\x1b[?{mode}l").as_bytes());
+            assert_eq!(full_text(&term), "one\ntwo\nthree\nand four", "{mode}, {cols}x{rows}");
+        }
+    }
+}
+
+#[test]
 fn styles_links_and_graphemes_survive_reflow_through_the_scrollback() {
     let mut term = term(12, 2);
     term.feed(
@@ -137,7 +150,7 @@ fn styles_links_and_graphemes_survive_reflow_through_the_scrollback() {
     for cols in [5, 3, 40] {
         term.resize(Size { cols, rows: 2 });
     }
-    assert_eq!(term.full_text(), "👩‍👩‍👧e\u{301}漢plain");
+    assert_eq!(full_text(&term), "👩‍👩‍👧e\u{301}漢plain");
     let mut cells = Vec::new();
     term.scrollback_row(0, &mut cells);
     assert_eq!(term.hyperlink(&cells[2]), Some("http://x/"));
@@ -167,5 +180,5 @@ fn a_saved_cursor_moves_with_its_text() {
     term.feed(b"abcdefgh\x1b7\x1b[H");
     term.resize(Size { cols: 4, rows: 4 });
     term.feed(b"\x1b8");
-    assert_eq!((at(&term), term.cursor().pending_wrap), ((1, 3), true));
+    assert_eq!((at(&term), wrap_is_due(&term)), ((1, 3), true));
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::term;
+use common::{term, wrap_is_due};
 
 const COLS: u16 = 40;
 const ROWS: u16 = 12;
@@ -106,7 +106,7 @@ fn streams_look_the_same_in_tmux() {
         term.feed(stream.as_bytes());
         assert_eq!(term.text(), text.trim_end_matches('\n'), "{stream:?}");
         let at = term.cursor();
-        let x = at.x + u16::from(at.pending_wrap);
+        let x = at.x + u16::from(wrap_is_due(&term));
         assert_eq!(format!("{},{x}", at.y), cursor, "{stream:?}");
     }
 }
