@@ -12,7 +12,7 @@
 //!   a torn one leaves the other.
 //!
 //! After a reboot less can be said: the disk may have got the pages in any order. Then only what was followed by a
-//! completed [`Journal::sync`] counts.
+//! completed [`SyncJob`] counts.
 //!
 //! A journal that can not be on disk (turned off, disk full) is the same thing with nothing to recover: keeping the
 //! session going is worth more than being able to redraw it. This module neither parses output nor knows what a
@@ -39,8 +39,6 @@ use checkpoint::Slots;
 use layout::{HEADER_LEN, Header, MAX_RESIZES};
 use mapping::Mapping;
 
-/// The usual size of a ring.
-pub const DEFAULT_CAPACITY: u64 = 8 << 20;
 const MIN_CAPACITY: u64 = 64 << 10;
 const PAGE: u64 = 4096;
 /// Consumed pages are taken out of our memory in batches of this many bytes; they stay in the page cache.
@@ -142,6 +140,9 @@ impl Journal {
     fn resume(path: &Path, recovered: &Recovered, generation: u64) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         let slots = Slots::after(path, recovered.header.ring_id, recovered.slot, recovered.from);
+        if !recovered.header.is_of_this_boot()? {
+            slots.forget_all_but(recovered.slot);
+        }
         let mut ring = Ring::map(file, recovered.header.capacity, slots)?;
         ring.resizes = recovered.header.resizes;
         ring.size = recovered.size;
@@ -153,11 +154,6 @@ impl Journal {
         // Only now: a head that an earlier boot left unsynced must not be taken for one of this boot.
         layout::stamp(&ring.file, generation)?;
         Ok(Self { store: Store::Ring(Box::new(ring)), head: recovered.to })
-    }
-
-    /// How many bytes were ever committed.
-    pub fn position(&self) -> u64 {
-        self.head
     }
 
     /// Whether the death of this process leaves anything to recover.
@@ -219,12 +215,7 @@ impl Journal {
         ring.slots.write(self.head, ring.resizes, blob)
     }
 
-    /// Brings everything so far to disk, and waits for it.
-    pub fn sync(&mut self) -> io::Result<()> {
-        self.sync_job()?.map_or(Ok(()), SyncJob::run)
-    }
-
-    /// The same as [`Journal::sync`] for somebody else to do; `None` where there is no disk.
+    /// The work of bringing everything so far to disk; `None` where there is none.
     pub fn sync_job(&mut self) -> io::Result<Option<SyncJob>> {
         let Store::Ring(ring) = &mut self.store else { return Ok(None) };
         Ok(Some(SyncJob { ring: ring.file.try_clone()?, slot: ring.slots.take_unsynced(), head: self.head }))

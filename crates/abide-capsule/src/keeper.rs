@@ -22,7 +22,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use abide_model::vars;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use abide_sys::poll::{self, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
@@ -46,6 +46,8 @@ use upgrade::{SavedSession, State};
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 /// How long a mux may take to bring its journals to disk and go.
 const RETIRE_WITHIN: Duration = Duration::from_secs(2);
+/// For how many of its longest pauses a mux may stay away before what ended sessions wrote last is given up.
+const LONGEST_ABSENCE: u32 = 30;
 
 /// `SIGUSR1` replaces the mux, for when it no longer answers; `SIGHUP` means nothing to a process without a terminal.
 const SIGNALS: [i32; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1];
@@ -69,16 +71,11 @@ struct Keeper {
 
 /// A session whose terminal we hold: until its process ended *and* the mux has read what it left.
 struct Session {
-    id: SessionId,
-    name: String,
-    program: String,
-    meta: serde_json::Value,
+    /// What it was started with, also for sessions that are to be like it. Its environment is told to nobody.
+    spec: SpawnSpec,
     pid: Pid,
     master: OwnedFd,
-    exit: Option<Exit>,
-    /// What it was started with, for sessions that are to be like it. It may hold secrets: it is told to nobody.
-    env: Vec<(OsText, OsText)>,
-    umask: Option<u32>,
+    exit: Option<(Exit, Instant)>,
 }
 
 /// The capsule is stopping: first the processes end, then their output is read, then the mux goes.
@@ -160,12 +157,7 @@ impl Keeper {
             let room = if self.mux.wants_to_write() { PollFlags::OUT } else { PollFlags::empty() };
             fds.push(PollFd::from_borrowed_fd(link.as_fd(), PollFlags::IN | room));
         }
-        let left = self.deadline().map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(err) => Err(err.into()),
-        }
+        poll::wait(&mut fds, self.deadline()).map(drop)
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -175,7 +167,9 @@ impl Keeper {
         });
         let upgrade = self.upgrade.as_ref().map(|upgrade| upgrade.retired_by);
         let kills = self.kills.iter().map(Ending::deadline).min();
-        [self.mux.deadline(), kills, stop, upgrade].into_iter().flatten().min()
+        let ended = self.sessions.iter().filter_map(|session| session.exit).map(|(_, at)| at).min();
+        let unread = ended.zip(self.mux.absent_since()).map(|(a, b)| a.max(b) + self.longest_absence());
+        [self.mux.deadline(), kills, stop, upgrade, unread].into_iter().flatten().min()
     }
 
     fn on_signal(&mut self, signal: i32) {
@@ -213,8 +207,8 @@ impl Keeper {
         let Some(session) = self.sessions.iter_mut().find(|s| s.pid == pid && s.exit.is_none()) else {
             return;
         };
-        session.exit = Some(exit);
-        let id = session.id.clone();
+        session.exit = Some((exit, Instant::now()));
+        let id = session.spec.id;
         self.record.session_ended(&id, exit, self.stop.is_some());
         self.save_record();
         self.mux.send(ToMux::Exited { id, exit }, None);
@@ -228,9 +222,9 @@ impl Keeper {
 
     fn on_message(&mut self, message: ToKeeper) {
         match message {
-            ToKeeper::Ready => self.mux.is_ready(),
+            ToKeeper::Ready => self.mux.got_ready(),
             ToKeeper::Spawn { request, spec } => {
-                let spawned = self.spawn(&spec, Some(request));
+                let spawned = self.spawn(*spec, Some(request));
                 self.after_spawn(request, spawned);
             }
             ToKeeper::SpawnLike { request, spec, like } => {
@@ -239,7 +233,7 @@ impl Keeper {
             }
             ToKeeper::Signal { id, signal } => self.signal(&id, signal),
             ToKeeper::Kill { id } => self.kill(&id),
-            ToKeeper::Drained { id } => self.sessions.retain(|s| s.id != id || s.exit.is_none()),
+            ToKeeper::Drained { id } => self.sessions.retain(|s| s.spec.id != id || s.exit.is_none()),
             ToKeeper::Shutdown { note } => self.begin_stop(StopReason::Operator, note),
             ToKeeper::Upgrade { exe } => self.begin_upgrade(exe),
             ToKeeper::Unknown => tracing::warn!("the mux sent a message of another version"),
@@ -255,47 +249,50 @@ impl Keeper {
             self.start_mux(now);
         }
         self.advance_upgrade(now);
+        self.let_go(now);
         if self.had_sessions && self.sessions.is_empty() {
             self.begin_stop(StopReason::LastSessionEnded, String::new());
         }
         Ok(self.advance_stop(now))
     }
 
-    fn spawn(&mut self, spec: &SpawnSpec, request: Option<u64>) -> Result<Pid, SpawnError> {
+    /// Gives up what ended sessions wrote last: an instance whose mux can not run must come to its end all the same.
+    fn let_go(&mut self, now: Instant) {
+        let longest = self.longest_absence();
+        let is_late = |since: Instant| since + longest <= now;
+        if self.mux.absent_since().is_some_and(is_late) {
+            self.sessions.retain(|session| session.exit.is_none_or(|(_, ended)| !is_late(ended)));
+        }
+    }
+
+    fn longest_absence(&self) -> Duration {
+        Duration::from_millis(self.config.mux_pause_ms) * LONGEST_ABSENCE
+    }
+
+    fn spawn(&mut self, spec: SpawnSpec, request: Option<u64>) -> Result<Pid, SpawnError> {
         if self.stop.is_some() {
             return Err(SpawnError { errno: 0, text: "the capsule is stopping".to_owned() });
         }
-        if self.sessions.iter().any(|session| session.id == spec.id) {
+        if self.sessions.iter().any(|session| session.spec.id == spec.id) {
             return Err(SpawnError::new(&format!("session {}", spec.id), Errno::EXIST));
         }
-        let (pid, master) = spawn::spawn(spec)?;
-        let program = spec.argv.first().map(|program| program.as_path().display().to_string());
+        let (pid, master) = spawn::spawn(&spec)?;
         self.had_sessions = true;
-        self.sessions.push(Session {
-            id: spec.id.clone(),
-            name: spec.name.clone(),
-            program: program.unwrap_or_default(),
-            meta: spec.meta.clone(),
-            pid,
-            master,
-            exit: None,
-            env: spec.env.clone(),
-            umask: spec.umask,
-        });
+        self.record.session_started(&spec);
+        self.sessions.push(Session { spec, pid, master, exit: None });
         self.announce(self.sessions.len() - 1, request);
-        self.record.session_started(spec);
         Ok(pid)
     }
 
     fn spawn_like(&mut self, mut spec: SpawnSpec, like: &SessionId, request: u64) -> Result<Pid, SpawnError> {
-        let like = self.sessions.iter().find(|session| session.id == *like);
+        let like = self.sessions.iter().map(|session| &session.spec).find(|spec| spec.id == *like);
         let like = like.ok_or_else(|| SpawnError::new("the session to start another beside", Errno::SRCH))?;
         spec.env.clone_from(&like.env);
         for (_, value) in spec.env.iter_mut().filter(|(name, _)| name.as_os_str() == vars::ABIDE_SESSION) {
-            *value = spec.id.as_str().into();
+            *value = spec.id.to_string().into();
         }
         spec.umask = like.umask;
-        self.spawn(&spec, Some(request))
+        self.spawn(spec, Some(request))
     }
 
     fn after_spawn(&mut self, request: u64, spawned: Result<Pid, SpawnError>) {
@@ -308,8 +305,7 @@ impl Keeper {
     }
 
     fn start_mux(&mut self, now: Instant) {
-        if let Err(err) = self.mux.start(now) {
-            tracing::error!("the mux can not be started: {err}");
+        if !self.mux.start(now) {
             return;
         }
         let hello = ToMux::Hello {
@@ -330,15 +326,16 @@ impl Keeper {
     /// Tells the mux about a session and gives it the terminal.
     fn announce(&mut self, index: usize, request: Option<u64>) {
         let Some(session) = self.sessions.get(index) else { return };
+        let SpawnSpec { id, name, argv, meta, .. } = &session.spec;
         let info = SessionInfo {
             request,
-            id: session.id.clone(),
-            name: session.name.clone(),
-            program: session.program.clone(),
+            id: *id,
+            name: name.clone(),
+            program: argv.first().map(|program| program.as_path().display().to_string()).unwrap_or_default(),
             pid: session.pid.as_raw_nonzero().get(),
             size: present_size(&session.master),
-            exited: session.exit,
-            meta: session.meta.clone(),
+            exited: session.exit.map(|(exit, _)| exit),
+            meta: meta.clone(),
         };
         let master = session.master.try_clone();
         self.tell_with(ToMux::Session(info), master);
@@ -363,14 +360,16 @@ impl Keeper {
     fn kill(&mut self, id: &SessionId) {
         let Some(session) = self.living(id) else { return };
         let marks = [vars::ABIDE_INSTANCE, vars::ABIDE_SESSION];
-        let own = session.env.iter().filter(|(name, _)| marks.iter().any(|mark| name.as_os_str() == *mark));
+        let own =
+            session.spec.env.iter().filter(|(name, _)| marks.iter().any(|mark| name.as_os_str() == *mark));
         let mark = own.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
         let scope = Scope::Session { leader: session.pid, mark };
+        self.call_off_upgrade();
         self.kills.push(Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now()));
     }
 
     fn living(&self, id: &SessionId) -> Option<&Session> {
-        self.sessions.iter().find(|session| session.id == *id && session.exit.is_none())
+        self.sessions.iter().find(|session| session.spec.id == *id && session.exit.is_none())
     }
 
     fn grace(&self) -> Duration {
@@ -382,6 +381,7 @@ impl Keeper {
             return;
         }
         tracing::info!(?reason, note, "stopping");
+        self.call_off_upgrade();
         self.mux.send(ToMux::Shutdown { note: note.clone() }, None);
         let ending = Ending::begin(Scope::Everything, self.mux.pid(), self.grace(), Instant::now());
         self.stop = Some(Stop { reason, note, phase: Phase::Ending(ending) });
@@ -426,6 +426,15 @@ impl Keeper {
         }
     }
 
+    /// What is being ended is ended by whom it was begun: the new program would know nothing of it, and take the end of a
+    /// stopped session for its own wish.
+    fn call_off_upgrade(&mut self) {
+        if self.upgrade.take().is_some() {
+            tracing::warn!("the upgrade is called off, because something is being ended");
+            self.mux.revive(Instant::now());
+        }
+    }
+
     /// Once the old mux is gone, becomes the new program. If that fails, everything goes on as before.
     fn advance_upgrade(&mut self, now: Instant) {
         let Some(upgrade) = &mut self.upgrade else { return };
@@ -452,15 +461,10 @@ impl Keeper {
             *program = exe.clone();
         }
         let saved = |session: &Session| SavedSession {
-            id: session.id.clone(),
-            name: session.name.clone(),
-            program: session.program.clone(),
-            meta: session.meta.clone(),
+            spec: session.spec.clone(),
             pid: session.pid.as_raw_nonzero().get(),
             master: session.master.as_raw_fd(),
-            exit: session.exit,
-            env: session.env.clone(),
-            umask: session.umask,
+            exit: session.exit.map(|(exit, _)| exit),
         };
         State {
             config,

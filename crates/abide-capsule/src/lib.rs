@@ -13,7 +13,6 @@ pub mod keeper;
 pub mod link;
 pub mod mux;
 pub mod pane;
-mod process;
 pub mod protocol;
 pub mod session;
 pub mod socket;

@@ -320,7 +320,7 @@ mod tests {
 
     fn spawn_with_value_of(len: usize) -> ToKeeper {
         let spec = SpawnSpec {
-            id: SessionId::new("a").unwrap(),
+            id: SessionId(1),
             name: String::new(),
             argv: vec!["sh".into()],
             env: vec![("BIG".into(), "v".repeat(len).into())],
@@ -389,9 +389,9 @@ mod tests {
     fn messages_and_fields_of_a_newer_version_are_survived() {
         let (a, b) = Link::pair().unwrap();
         a.send(&serde_json::json!({"type": "levitate", "height": 3}), &[]).unwrap();
-        a.send(&serde_json::json!({"type": "kill", "id": "a", "softly": true}), &[]).unwrap();
+        a.send(&serde_json::json!({"type": "kill", "id": "s1", "softly": true}), &[]).unwrap();
         assert_eq!(b.recv::<ToKeeper>().unwrap().unwrap().0, ToKeeper::Unknown);
-        let id = SessionId::new("a").unwrap();
+        let id = SessionId(1);
         assert_eq!(b.recv::<ToKeeper>().unwrap().unwrap().0, ToKeeper::Kill { id });
     }
 }

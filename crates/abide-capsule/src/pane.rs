@@ -5,19 +5,20 @@
 //! every pane has knocked. The parent ends the session when it is asked to, and knows how it ended.
 
 mod hold;
+mod seen;
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use abide_sys::poll::{self, PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use hold::{CLOSE, Cause, End, Held, STOP};
+pub use seen::{Heard, InPane};
 
 use crate::session::{SessionId, SpawnSpec};
 use crate::socket::{self, SocketFile};
@@ -68,14 +69,8 @@ impl Door {
     pub fn admit(&self) -> io::Result<Guest> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-            let mut fds = [PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN)];
-            match rustix::event::poll(&mut fds, Some(&timeout)) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(err) => return Err(err.into()),
+            if poll::wait(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(deadline))? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
             }
             // Whoever comes here for anything else is not the one that is waited for.
             if let Ok(guest) = socket::accept(&self.listener).and_then(Guest::new) {
@@ -192,7 +187,7 @@ mod tests {
 
     fn order(value: &str) -> Order {
         let spec = SpawnSpec {
-            id: SessionId::new("s1").unwrap(),
+            id: SessionId(1),
             name: "one".into(),
             argv: vec!["true".into()],
             env: vec![("VALUE".into(), value.into())],
@@ -213,20 +208,20 @@ mod tests {
             let order = order(&"v".repeat(1 << 20));
             std::thread::scope(|scope| {
                 let pane = scope.spawn(|| {
-                    let (order, launcher) = knock(&unit, SessionId::new("s1").unwrap()).unwrap();
+                    let (order, launcher) = knock(&unit, SessionId(1)).unwrap();
                     launcher.tell(answer.clone());
                     order
                 });
                 // Somebody who wants something else of the socket is not taken for a pane.
                 drop(socket::connect(&unit.run_dir()).unwrap());
                 let guest = door.admit().unwrap();
-                assert_eq!(guest.session.as_str(), "s1");
+                assert_eq!(guest.session, SessionId(1));
                 assert_eq!(guest.start(&order).map_err(|e| e.to_string()), answer);
                 assert_eq!(pane.join().unwrap().spec, order.spec);
             });
         }
         drop(door);
-        assert!(knock(&unit, SessionId::new("s1").unwrap()).is_err());
+        assert!(knock(&unit, SessionId(1)).is_err());
         assert_eq!(std::fs::read_dir(unit.run_dir()).unwrap().count(), 0);
     }
 
@@ -236,7 +231,7 @@ mod tests {
         let unit = Unit::new(dir.path());
         let door = Door::open(&unit).unwrap();
         std::thread::scope(|scope| {
-            let pane = scope.spawn(|| knock(&unit, SessionId::new("s1").unwrap()).map(|(order, _)| order));
+            let pane = scope.spawn(|| knock(&unit, SessionId(1)).map(|(order, _)| order));
             drop(door.admit().unwrap());
             assert!(pane.join().unwrap().is_err());
         });

@@ -64,6 +64,16 @@ impl Unit {
         self.0.join("state/conversations.jsonl")
     }
 
+    /// What a session in a pane of tmux was launched with, for whoever asks what it is doing.
+    pub fn watched(&self, session: &SessionId) -> PathBuf {
+        self.0.join("state").join(format!("{session}.pane.json"))
+    }
+
+    /// What its agent's hooks said last.
+    pub fn heard(&self, session: &SessionId) -> PathBuf {
+        self.0.join("state").join(format!("{session}.heard.json"))
+    }
+
     /// Holds the journals.
     pub fn journal_dir(&self) -> PathBuf {
         self.0.join("journal")

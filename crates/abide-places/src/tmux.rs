@@ -23,7 +23,7 @@ use abide_model::vars;
 use abide_sys::run::{self, RunError};
 use rustix::io::Errno;
 
-pub use attach::{AttachError, Client};
+pub use attach::Client;
 pub use pane::{GENERATION, HOME, ID, Pane, SESSION, home_mark};
 
 use crate::unit::{answers, eventually};
@@ -281,7 +281,7 @@ impl Server {
 
     /// Has the server do `commands`, one after the other; gives what they printed.
     fn ask(&self, commands: &[Vec<OsString>], limit: Duration) -> Result<Vec<u8>, RunError> {
-        self.check_place().map_err(|source| RunError::Io { program: "tmux".to_owned(), source })?;
+        self.check_place().map_err(failed)?;
         let mut tmux = self.command();
         // What is printed is cut down to ASCII for a client that is not known to take more.
         tmux.arg("-u");
@@ -311,6 +311,10 @@ impl Window<'_> {
         words.extend_from_slice(self.argv);
         words
     }
+}
+
+fn failed(source: io::Error) -> RunError {
+    RunError::Io { program: "tmux".to_owned(), source }
 }
 
 /// What raises the limit of the scrollback, where the operator's is lower. It counts for windows made from then on.

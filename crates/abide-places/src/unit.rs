@@ -17,7 +17,6 @@ use std::time::Duration;
 use abide_model::unit::{self, Facts, Home, Placement};
 use abide_model::{InstanceId, UnitMode};
 
-pub use bus::LingerError;
 pub(crate) use bus::escaped;
 pub use login::Login;
 pub(crate) use login::{answers, eventually};
@@ -71,16 +70,6 @@ impl Outcome {
             Self::Unavailable { warning, .. } | Self::FellBack { warning, .. } => warning.as_deref(),
         }
     }
-}
-
-/// Everything that bears on whether sessions of this login survive its end.
-pub fn examine() -> Facts {
-    Login::here().examine()
-}
-
-/// Turns linger on for the operator.
-pub fn enable_linger() -> Result<(), LingerError> {
-    Login::here().enable_linger()
 }
 
 /// What the unit of the tmux server is called. It serves all instances, so it is named after none.
@@ -141,7 +130,7 @@ fn place_all(pids: &[u32], scope: &Scope<'_>, mode: UnitMode, may_enable_linger:
         facts = login.look();
         decided = unit::decide(mode, &facts, false);
         if let Some(refusal) = refused {
-            decided.reason = format!("linger is off and could not be turned on: {}", refusal.why()).into();
+            decided.reason = format!("linger is off and could not be turned on: {refusal}").into();
         }
     }
     let wanted = decided.decision == Placement::Unit;

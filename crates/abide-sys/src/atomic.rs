@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -11,23 +11,43 @@ use rustix::rand::GetRandomFlags;
 /// Writes `name` in the directory `dir` so that a reader, a crash or a full disk meets the old contents or the new ones,
 /// never a part of them. The mode is exactly `mode`, whatever the umask; what a link `name` pointed to stays as it was.
 pub fn write(dir: impl AsFd, name: impl AsRef<OsStr>, bytes: &[u8], mode: u32) -> io::Result<()> {
+    replace(dir, name, bytes, mode, true)
+}
+
+/// Like [`write`], and on the disk when this returns only if it is to be `durable`. What is not may be lost with the power.
+pub fn replace(
+    dir: impl AsFd,
+    name: impl AsRef<OsStr>,
+    bytes: &[u8],
+    mode: u32,
+    durable: bool,
+) -> io::Result<()> {
     let (dir, name) = (dir.as_fd(), name.as_ref());
     let mut temp = OsStr::new(".").to_owned();
     temp.push(name);
     temp.push(format!(".{:016x}.tmp", random()?));
-    create(dir, &temp, bytes, Mode::from_raw_mode(mode))?;
+    create_with(dir, &temp, bytes, Mode::from_raw_mode(mode), durable)?;
     if let Err(errno) = rustix::fs::renameat(dir, &temp, dir, name) {
         let _ = rustix::fs::unlinkat(dir, &temp, AtFlags::empty());
         return Err(errno.into());
     }
-    Ok(rustix::fs::fsync(dir)?)
+    if durable { Ok(rustix::fs::fsync(dir)?) } else { Ok(()) }
 }
 
 /// A new file with these contents, on the disk when this returns; on failure there is no such file.
 pub fn create(dir: impl AsFd, name: impl AsRef<OsStr>, bytes: &[u8], mode: Mode) -> rustix::io::Result<()> {
-    let (dir, name) = (dir.as_fd(), name.as_ref());
+    create_with(dir.as_fd(), name.as_ref(), bytes, mode, true)
+}
+
+fn create_with(
+    dir: BorrowedFd<'_>,
+    name: &OsStr,
+    bytes: &[u8],
+    mode: Mode,
+    durable: bool,
+) -> rustix::io::Result<()> {
     let file = create_empty(dir, name, mode)?;
-    let written = fill(&file, bytes);
+    let written = fill(&file, bytes).and_then(|()| if durable { rustix::fs::fsync(&file) } else { Ok(()) });
     if written.is_err() {
         let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
     }
@@ -51,7 +71,7 @@ fn fill(file: &OwnedFd, mut bytes: &[u8]) -> rustix::io::Result<()> {
             Err(errno) => return Err(errno),
         }
     }
-    rustix::fs::fsync(file)
+    Ok(())
 }
 
 /// A random number.

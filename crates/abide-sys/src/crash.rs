@@ -1,6 +1,6 @@
 //! Labelled points at which a test may kill the process, to see that nothing is lost there.
 //!
-//! Each crate lists its own labels, in the order in which an operation passes them, and tests that every one is reached.
+//! Labels begin with the name of their crate, whose tests read them from its code and see that every one is reached.
 
 /// Dies here, as if by `kill -9`, if this is a debug build and the environment names `label`.
 #[cfg(debug_assertions)]

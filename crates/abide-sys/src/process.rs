@@ -1,10 +1,15 @@
-//! Who a process is, so that a later one with the same number is not taken for it.
+//! Who a process is, so that a later one with the same number is not taken for it, and whom it belongs to.
 
+mod stat;
+
+use std::io;
 use std::sync::OnceLock;
 
 use abide_model::ProcessIdentity;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
+
+pub use stat::{Stat, children, descendants, has_in_environment, ignores, tree};
 
 /// This process. Where `/proc` can not be read the start time is 0, which [`alive`] answers with "can not tell".
 pub fn this() -> ProcessIdentity {
@@ -51,28 +56,17 @@ enum Seen {
 }
 
 fn look(pid: u32) -> Seen {
-    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => match parse_stat(&stat) {
-            Some((b'Z' | b'X' | b'x', _)) => Seen::Ended,
-            Some((_, start)) => Seen::Running { start },
-            None => Seen::Unclear,
-        },
+    let Ok(pid) = i32::try_from(pid) else { return Seen::Ended };
+    match Stat::read(pid) {
+        Ok(stat) if stat.is_dead() => Seen::Ended,
+        Ok(stat) => Seen::Running { start: stat.start },
+        Err(err) if err.kind() == io::ErrorKind::InvalidData => Seen::Unclear,
         // A /proc that hides other users' processes, or that is not there, says "no such file" about the living too.
-        Err(_) => match i32::try_from(pid).ok().and_then(Pid::from_raw).map(test_kill_process) {
+        Err(_) => match Pid::from_raw(pid).map(test_kill_process) {
             Some(Err(Errno::SRCH)) | None => Seen::Ended,
             Some(_) => Seen::Unclear,
         },
     }
-}
-
-/// State and start time out of `/proc/<pid>/stat`. The name in parentheses may hold anything, parentheses included, so
-/// fields are counted from the last one.
-fn parse_stat(stat: &str) -> Option<(u8, u64)> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?.bytes().next()?;
-    let start = fields.nth(18)?.parse().ok()?;
-    Some((state, start))
 }
 
 #[cfg(test)]
@@ -112,13 +106,5 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(alive(&it), Some(false));
         assert!(identity(it.pid).is_none_or(|other| other != it));
-    }
-
-    #[test]
-    fn a_hostile_process_name_does_not_confuse_the_fields() {
-        let stat = "7 (a) R 1 (b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20";
-        assert_eq!(parse_stat(stat), Some((b'S', 4242)));
-        assert_eq!(parse_stat("7 (sh) S 1"), None);
-        assert_eq!(parse_stat(""), None);
     }
 }

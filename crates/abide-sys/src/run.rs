@@ -11,10 +11,11 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// More output than this is cut: a program gone wild must not fill our memory.
+use crate::poll::{self, PollFd, PollFlags};
+
+/// More output than this is an error: a program gone wild must not fill our memory, and a part must not be taken for all.
 const OUTPUT_LIMIT: usize = 16 << 20;
 
 /// Why a command gave no usable answer.
@@ -164,10 +165,6 @@ fn collect(child: &mut Child, deadline: Instant) -> io::Result<Option<(Vec<u8>, 
         rustix::io::ioctl_fionbio(fd, true)?;
     }
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(None);
-        }
         let mut fds = vec![PollFd::new(&ended, PollFlags::IN)];
         fds.extend(
             [streams.0.fd(), streams.1.fd()]
@@ -175,16 +172,16 @@ fn collect(child: &mut Child, deadline: Instant) -> io::Result<Option<(Vec<u8>, 
                 .flatten()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
         );
-        match poll(&mut fds, Some(&rustix::time::Timespec::try_from(left).map_err(io::Error::other)?)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
+        poll::wait(&mut fds, Some(deadline))?;
         let over = !fds[0].revents().is_empty();
         drop(fds);
         streams.0.drain()?;
         streams.1.drain()?;
         if over {
             return Ok(Some((streams.0.bytes, streams.1.bytes)));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
         }
     }
 }
@@ -210,7 +207,10 @@ impl<R: Read + AsFd> Stream<R> {
             match reader.read(&mut buffer) {
                 Ok(0) => self.reader = None,
                 Ok(n) if self.bytes.len() + n <= OUTPUT_LIMIT => self.bytes.extend_from_slice(&buffer[..n]),
-                Ok(_) => {}
+                Ok(_) => {
+                    let text = format!("it prints more than {} MiB", OUTPUT_LIMIT >> 20);
+                    return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
@@ -240,6 +240,16 @@ mod tests {
         )
         .unwrap();
         assert_eq!((out.stdout.len(), out.stderr.len()), (300_000, 300_000));
+    }
+
+    #[test]
+    fn too_much_output_is_an_error_and_not_a_part_of_it() {
+        for stream in ["", " >&2"] {
+            // The last piece would fit by itself.
+            let script = format!("(head -c 16777200 /dev/zero; printf '%0100d' 0; printf x){stream}");
+            let error = output(&mut command("sh", ["-c", &script]), LONG).unwrap_err();
+            assert_eq!(error.to_string(), "sh: it prints more than 16 MiB");
+        }
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
+
+use crate::poll::{self, PollFd, PollFlags};
 
 /// Remembers title and wheel mode, and changes to the alternate screen.
 const ENTER: &[u8] = b"\x1b[22;0t\x1b[?1007s\x1b[?1049h\x1b[2J\x1b[H";
@@ -251,8 +252,5 @@ fn hang_up(connection: &UnixStream) {
 
 /// Waits until something can be done; `false` when the time is over.
 fn is_ready(fd: impl AsFd, flags: PollFlags, deadline: Instant) -> bool {
-    let left = deadline.saturating_duration_since(Instant::now());
-    let timeout = Timespec::try_from(left).unwrap_or_default();
-    let ready = rustix::event::poll(&mut [PollFd::new(&fd, flags)], Some(&timeout));
-    matches!(ready, Ok(1..)) || (ready == Err(Errno::INTR) && !left.is_zero())
+    matches!(poll::wait(&mut [PollFd::new(&fd, flags)], Some(deadline)), Ok(1..))
 }

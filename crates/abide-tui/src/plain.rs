@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
-
+use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals::Taken;
+use rustix::io::Errno;
 
 use crate::page::Page;
 
@@ -108,9 +107,8 @@ impl Stdin {
         loop {
             let stdin = io::stdin();
             let mut fds = [PollFd::new(&self.signals.fd, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
-            match rustix::event::poll(&mut fds, None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return false,
+            if poll::wait(&mut fds, None).is_err() {
+                return false;
             }
             let ready = !fds[1].revents().is_empty();
             while let Ok(Some(signal)) = self.signals.fd.next() {

@@ -1,12 +1,11 @@
 //! The thin loop that owns the terminal: keys in, rows out. It decides nothing.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals::Taken;
 use abide_sys::terminal::{self, Terminal};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
 
 use crate::draw::draw;
 use crate::keys::{Decoder, Key};
@@ -105,12 +104,8 @@ impl Stage {
                 PollFd::from_borrowed_fd(self.terminal.input(), PollFlags::IN),
                 PollFd::from_borrowed_fd(self.terminal.output(), more),
             ];
-            let timeout = self.decoder.waits().then(|| Timespec::try_from(ESCAPE).unwrap_or_default());
-            let ready = match rustix::event::poll(&mut fds, timeout.as_ref()) {
-                Ok(ready) => ready,
-                Err(Errno::INTR) => continue,
-                Err(err) => return Err(err.into()),
-            };
+            let until = self.decoder.waits().then(|| Instant::now() + ESCAPE);
+            let ready = poll::wait(&mut fds, until)?;
             let [signals, input, output] = fds.map(|fd| !fd.revents().is_empty());
             if signals && let Some(event) = self.on_signal()? {
                 return Ok(event);

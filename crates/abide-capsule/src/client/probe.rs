@@ -5,8 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-/// Asks for the flags of the kitty keyboard protocol, which few answer, and for the device attributes, which all do.
-pub(super) const QUESTION: &[u8] = b"\x1b[?u\x1b[c";
+use crate::protocol::Colors;
+
+/// Asks for the flags of the kitty keyboard protocol, which few answer, for the colours of text and background, and for
+/// the device attributes, which all answer.
+pub(super) const QUESTION: &[u8] = b"\x1b[?u\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c";
 
 /// After this an answer is no answer any more, but something typed.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -21,24 +24,47 @@ pub(super) struct Probe {
     until: Option<Instant>,
     held: Vec<u8>,
     held_since: Option<Instant>,
-    kitty: bool,
+    told: Told,
 }
 
-enum Found {
-    Answer { length: usize, last: u8 },
+/// What the terminal has told about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Told {
+    /// It knows the kitty keyboard protocol.
+    pub kitty: bool,
+    fg: Option<[u8; 3]>,
+    bg: Option<[u8; 3]>,
+}
+
+impl Told {
+    pub fn colors(self) -> Option<Colors> {
+        Some(Colors { fg: self.fg?, bg: self.bg? })
+    }
+}
+
+enum Found<'a> {
+    Answer(Answer<'a>, usize),
     Incomplete,
     Nothing,
+}
+
+enum Answer<'a> {
+    Kitty,
+    Foreground(&'a [u8]),
+    Background(&'a [u8]),
+    Device,
 }
 
 impl Probe {
     /// A probe whose question is about to be asked.
     pub fn new(now: Instant) -> Self {
-        Self { until: Some(now + ANSWERS_WITHIN), held: Vec::new(), held_since: None, kitty: false }
+        let until = Some(now + ANSWERS_WITHIN);
+        Self { until, held: Vec::new(), held_since: None, told: Told::default() }
     }
 
-    /// Whether the terminal has said that it knows the kitty keyboard protocol.
-    pub fn knows_kitty(&self) -> bool {
-        self.kitty
+    /// What is known by now.
+    pub fn told(&self) -> Told {
+        self.told
     }
 
     /// Whether no answer is waited for any more, and nothing held back.
@@ -54,11 +80,13 @@ impl Probe {
         let mut rest = bytes.as_slice();
         while let Some(&first) = rest.first() {
             match if self.until.is_some() { find(rest) } else { Found::Nothing } {
-                Found::Answer { length, last } => {
-                    self.kitty |= last == b'u';
-                    if last == b'c' {
+                Found::Answer(answer, length) => {
+                    match answer {
+                        Answer::Kitty => self.told.kitty = true,
+                        Answer::Foreground(color) => self.told.fg = read_color(color),
+                        Answer::Background(color) => self.told.bg = read_color(color),
                         // Everybody answers this one, and in the order of the questions.
-                        self.until = None;
+                        Answer::Device => self.until = None,
                     }
                     rest = &rest[length..];
                 }
@@ -94,47 +122,82 @@ impl Probe {
 }
 
 /// The answer at the beginning of `bytes`.
-fn find(bytes: &[u8]) -> Found {
-    const START: &[u8] = b"\x1b[?";
-    if !bytes.starts_with(START) {
-        return if START.starts_with(bytes) { Found::Incomplete } else { Found::Nothing };
-    }
-    match bytes.iter().skip(START.len()).position(|byte| !matches!(byte, b'0'..=b'9' | b';')) {
-        None if bytes.len() < MAX_ANSWER => Found::Incomplete,
-        None => Found::Nothing,
-        Some(at) => match bytes[START.len() + at] {
-            last @ (b'u' | b'c') => Found::Answer { length: START.len() + at + 1, last },
-            _ => Found::Nothing,
-        },
-    }
+fn find(bytes: &[u8]) -> Found<'_> {
+    const STARTS: [&[u8]; 3] = [b"\x1b[?", b"\x1b]10;", b"\x1b]11;"];
+    let Some(start) = STARTS.into_iter().find(|start| bytes.starts_with(start)) else {
+        let begins = STARTS.iter().any(|start| start.starts_with(bytes));
+        return if begins { Found::Incomplete } else { Found::Nothing };
+    };
+    let rest = &bytes[start.len()..];
+    let ends = |byte: &u8| match start {
+        b"\x1b[?" => !matches!(byte, b'0'..=b'9' | b';'),
+        _ => matches!(byte, 0x07 | b'\\'),
+    };
+    let Some(end) = rest.iter().position(ends) else {
+        return if bytes.len() < MAX_ANSWER { Found::Incomplete } else { Found::Nothing };
+    };
+    let answer = match (start, rest[end]) {
+        (b"\x1b]10;", _) => Answer::Foreground(&rest[..end]),
+        (b"\x1b]11;", _) => Answer::Background(&rest[..end]),
+        (_, b'u') => Answer::Kitty,
+        (_, b'c') => Answer::Device,
+        _ => return Found::Nothing,
+    };
+    Found::Answer(answer, start.len() + end + 1)
+}
+
+/// A colour as terminals tell it: `rgb:` and one to four hexadecimal digits for each channel.
+fn read_color(text: &[u8]) -> Option<[u8; 3]> {
+    let text = std::str::from_utf8(text).ok()?.trim_end_matches('\x1b');
+    let mut channels = text.strip_prefix("rgb:")?.split('/').map(|digits| {
+        let value = u16::from_str_radix(digits, 16).ok().filter(|_| digits.len() <= 4)?;
+        let largest = (1 << (4 * digits.len())) - 1;
+        u8::try_from(u32::from(value) * 255 / largest).ok()
+    });
+    let color = [channels.next()??, channels.next()??, channels.next()??];
+    channels.next().is_none().then_some(color)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn typed(chunks: &[&[u8]]) -> (Vec<u8>, bool) {
+    fn typed(chunks: &[&[u8]]) -> (Vec<u8>, Told) {
         let now = Instant::now();
         let mut probe = Probe::new(now);
         let mut typed: Vec<u8> = chunks.iter().flat_map(|chunk| probe.filter(chunk, now)).collect();
         typed.extend(probe.give_up(now + ANSWERS_WITHIN));
-        (typed, probe.knows_kitty())
+        (typed, probe.told())
     }
 
     #[test]
     fn answers_are_taken_out_and_keys_typed_meanwhile_are_kept() {
         let stream = b"ab\x1b[?0uc\x1b[A\x1b[?62;22cd\x1b[?1u";
-        let (whole, kitty) = typed(&[stream]);
-        assert!(kitty);
+        let (whole, told) = typed(&[stream]);
+        assert!(told.kitty);
         assert_eq!(whole, b"abc\x1b[Ad\x1b[?1u", "after the last answer everything is typed");
         let bytes: Vec<&[u8]> = stream.chunks(1).collect();
         assert_eq!(typed(&bytes).0, whole);
     }
 
     #[test]
+    fn colours_are_read_however_a_terminal_spells_them() {
+        let stream = b"a\x1b]10;rgb:ffff/8080/0000\x1b\\b\x1b]11;rgb:f/08/fff\x07c\x1b[?62c";
+        let (whole, told) = typed(&[stream]);
+        assert_eq!(whole, b"abc");
+        assert_eq!(told.colors(), Some(Colors { fg: [255, 128, 0], bg: [255, 8, 255] }));
+        let bytes: Vec<&[u8]> = stream.chunks(1).collect();
+        assert_eq!(typed(&bytes), (whole, told));
+        for odd in ["", "rgb:", "rgb:f/f", "rgb:f/f/f/f", "rgb:00000000000/0/0", "rgb:x/0/0", "rgb://", "red"]
+        {
+            assert_eq!(read_color(odd.as_bytes()), None, "{odd}");
+        }
+    }
+
+    #[test]
     fn a_terminal_that_answers_nothing_loses_no_key() {
-        assert_eq!(typed(&[b"\x1b", b"[", b"?", b"25"]), (b"\x1b[?25".to_vec(), false));
-        assert_eq!(typed(&[b"\x1b[?25h"]), (b"\x1b[?25h".to_vec(), false));
+        assert_eq!(typed(&[b"\x1b", b"[", b"?", b"25"]), (b"\x1b[?25".to_vec(), Told::default()));
+        assert_eq!(typed(&[b"\x1b[?25h"]), (b"\x1b[?25h".to_vec(), Told::default()));
     }
 
     #[test]

@@ -5,9 +5,8 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::terminal::{self, Terminal};
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
 
 use super::connect::{self, Absence, Again};
 use super::probe::{Probe, QUESTION};
@@ -74,7 +73,7 @@ impl<'a> Attachment<'a> {
         let probe = Probe::new(Instant::now());
         let socket = Some(socket);
         let (out, typed) = (Vec::new(), Vec::new());
-        let first = options.session.clone();
+        let first = options.session;
         let mut attachment = Self {
             unit,
             options,
@@ -141,12 +140,7 @@ impl<'a> Attachment<'a> {
         }
         let absence = self.absence.as_ref().map(|absence| absence.deadline(self.socket.is_none()));
         let deadline = self.probe.deadline().into_iter().chain(absence).min();
-        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(err) => return Err(err.into()),
-        }
+        poll::wait(&mut fds, deadline)?;
         let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         Ok(Ready { signals: is_ready(0), input: is_ready(1), socket: is_ready(3) })
     }
@@ -162,7 +156,7 @@ impl<'a> Attachment<'a> {
                 libc::SIGCONT => {
                     self.step_aside();
                     self.terminal.enter()?;
-                    if self.probe.knows_kitty() {
+                    if self.probe.told().kitty {
                         self.terminal.use_kitty();
                     }
                 }
@@ -220,10 +214,13 @@ impl<'a> Attachment<'a> {
     fn on_input(&mut self) -> io::Result<Option<AttachEnd>> {
         let mut chunk = [0; CHUNK];
         let Ok(n) = self.terminal.read(&mut chunk) else { return Ok(Some(terminal_gone())) };
-        let knew = self.probe.knows_kitty();
+        let known = self.probe.told();
         let typed = self.probe.filter(&chunk[..n], Instant::now());
-        if self.probe.knows_kitty() && !knew {
+        let told = self.probe.told();
+        if told.kitty && !known.kitty {
             self.terminal.use_kitty();
+        }
+        if told != known {
             self.send_attach()?;
         }
         self.type_in(&typed);
@@ -291,7 +288,6 @@ impl<'a> Attachment<'a> {
                         None => self.lost_connection(),
                     }
                 }
-                Some(Kind::Ping) => _ = encode(Kind::Pong, &payload, &mut self.out),
                 _ => {}
             }
         }
@@ -343,13 +339,13 @@ impl<'a> Attachment<'a> {
     }
 
     fn send_attach(&mut self) -> io::Result<()> {
-        let size = size(&self.terminal);
+        let (size, told) = (size(&self.terminal), self.probe.told());
         let attach = Attach {
             cols: size.cols,
             rows: size.rows,
             read_only: self.options.read_only,
-            term: std::env::var("TERM").unwrap_or_default(),
-            caps: caps(self.probe.knows_kitty()),
+            caps: caps(told.kitty),
+            colors: told.colors(),
             session: self.first.take(),
         };
         encode_json(Kind::Attach, &attach, &mut self.out)
@@ -358,7 +354,7 @@ impl<'a> Attachment<'a> {
     /// Tells the mux the terminal's size, upon which it draws everything anew.
     fn send_size(&mut self) {
         let size = size(&self.terminal);
-        let resize = Resize { cols: size.cols, rows: size.rows, width_px: 0, height_px: 0 };
+        let resize = Resize { cols: size.cols, rows: size.rows };
         let _ = encode(Kind::Resize, &resize.to_bytes(), &mut self.out);
     }
 

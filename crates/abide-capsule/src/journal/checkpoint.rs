@@ -38,11 +38,17 @@ impl Slots {
     /// For a new ring at `ring`: whatever checkpoints lie there are of another.
     pub fn fresh(ring: &Path, ring_id: u64) -> Self {
         let slots = Self::after(ring, ring_id, None, 0);
-        for path in &slots.paths {
-            // If it stays, its ring id gives it away.
+        slots.forget_all_but(None);
+        slots
+    }
+
+    /// Removes what is not in slot `newest`. After a power failure that may be ahead of its ring, and as soon as the ring
+    /// has grown as far again, with other bytes, it would seem to belong there.
+    pub fn forget_all_but(&self, newest: Option<usize>) {
+        for (_, path) in self.paths.iter().enumerate().filter(|(slot, _)| Some(*slot) != newest) {
+            // What is not there is forgotten, and what can not be removed is the next to be written over.
             let _ = std::fs::remove_file(path);
         }
-        slots
     }
 
     /// For a ring whose newest checkpoint is in slot `newest`.

@@ -1,6 +1,6 @@
 //! How a keeper is told what to serve: its command line.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::fd::RawFd;
 
 use serde::{Deserialize, Serialize};
@@ -72,80 +72,40 @@ pub struct ArgsError(String);
 impl KeeperArgs {
     /// The arguments after `capsule keeper` that [`KeeperArgs::parse`] reads back.
     pub fn to_argv(&self) -> Vec<OsString> {
-        let (config, launched) = match self {
-            Self::Serve(config) => (config, false),
-            Self::Launched(config) => (config, true),
-            Self::Resume(fd) => return vec!["--resume-fd".into(), fd.to_string().into()],
+        let (name, value) = match self {
+            Self::Serve(config) => ("--config", serde_json::json!(config).to_string()),
+            Self::Launched(config) => ("--launched", serde_json::json!(config).to_string()),
+            Self::Resume(fd) => ("--resume-fd", fd.to_string()),
         };
-        let mut argv: Vec<OsString> = Vec::new();
-        let mut put = |name: &str, value: &OsStr| argv.extend([name.into(), value.to_owned()]);
-        put("--unit", config.unit.as_os_str());
-        put("--generation", OsStr::new(&config.generation.to_string()));
-        put("--grace-ms", OsStr::new(&config.grace_ms.to_string()));
-        put("--mux-pause-ms", OsStr::new(&config.mux_pause_ms.to_string()));
-        if !config.options.is_null() {
-            put("--options", OsStr::new(&config.options.to_string()));
-        }
-        config.mux.iter().for_each(|word| put("--mux", word.as_os_str()));
-        config.on_exit.iter().for_each(|word| put("--on-exit", word.as_os_str()));
-        if launched {
-            argv.push("--launched".into());
-        }
-        argv
+        vec![name.into(), value.into()]
     }
 
     /// Reads the arguments after `capsule keeper`.
     pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Self, ArgsError> {
-        let mut config = Config::new("", 0, Vec::new());
-        let mut launched = false;
-        let mut argv = argv.into_iter();
-        while let Some(name) = argv.next() {
-            let name = name.to_string_lossy().into_owned();
-            if name == "--launched" {
-                launched = true;
-                continue;
+        let argv: Vec<_> = argv.into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let [name, value] = &argv[..] else { return Err(ArgsError("one option and its value".to_owned())) };
+        let config = || serde_json::from_str(value).map_err(|err| ArgsError(format!("{name}: {err}")));
+        match name.as_str() {
+            "--config" => config().map(Self::Serve),
+            "--launched" => config().map(Self::Launched),
+            "--resume-fd" => {
+                value.parse().map(Self::Resume).map_err(|err| ArgsError(format!("{name}: {err}")))
             }
-            let value = argv.next().ok_or_else(|| ArgsError(format!("{name} needs a value")))?;
-            match name.as_str() {
-                "--resume-fd" => return Ok(Self::Resume(number(&name, &value)?)),
-                "--unit" => config.unit = value.into(),
-                "--generation" => config.generation = number(&name, &value)?,
-                "--grace-ms" => config.grace_ms = number(&name, &value)?,
-                "--mux-pause-ms" => config.mux_pause_ms = number(&name, &value)?,
-                "--options" => config.options = json(&value)?,
-                "--mux" => config.mux.push(value.into()),
-                "--on-exit" => config.on_exit.push(value.into()),
-                _ => return Err(ArgsError(format!("unknown option {name}"))),
-            }
+            _ => Err(ArgsError(format!("unknown option {name}"))),
         }
-        if !config.unit.as_path().is_absolute() {
-            return Err(ArgsError("--unit needs an absolute path".to_owned()));
-        }
-        if config.mux.is_empty() {
-            return Err(ArgsError("--mux is missing".to_owned()));
-        }
-        Ok(if launched { Self::Launched(config) } else { Self::Serve(config) })
     }
-}
-
-fn number<T: std::str::FromStr>(name: &str, value: &OsStr) -> Result<T, ArgsError> {
-    let parsed = value.to_str().and_then(|text| text.parse().ok());
-    parsed.ok_or_else(|| ArgsError(format!("{name} needs a number, not `{}`", value.display())))
-}
-
-fn json(value: &OsStr) -> Result<serde_json::Value, ArgsError> {
-    let text = value.to_str().unwrap_or_default();
-    serde_json::from_str(text).map_err(|err| ArgsError(format!("--options is not JSON: {err}")))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
     fn a_command_line_is_read_back_as_it_was_written() {
         let mut config = Config::new("/home/a b/.abide/x", 7, vec!["/bin/abide".into(), "--mux".into()]);
-        config.on_exit = vec!["--launched".into(), "".into()];
+        config.on_exit = vec!["--launched".into(), "".into(), std::ffi::OsStr::from_bytes(b"\xff").into()];
         config.options = serde_json::json!({"scrollback": 10});
         for args in [KeeperArgs::Serve(config.clone()), KeeperArgs::Launched(config), KeeperArgs::Resume(9)] {
             assert_eq!(KeeperArgs::parse(args.to_argv()), Ok(args));
@@ -153,12 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_unknown_is_named() {
+    fn what_is_wrong_is_named() {
         let parse = |words: &[&str]| KeeperArgs::parse(words.iter().map(Into::into)).unwrap_err().to_string();
-        assert!(parse(&["--unit", "relative", "--mux", "m"]).contains("absolute"));
-        assert!(parse(&["--unit", "/u"]).contains("--mux"));
-        assert!(parse(&["--generation", "x"]).contains("--generation"));
+        assert!(parse(&["--config", r#"{"unit": "/u", "generation": 1}"#]).contains("`mux`"));
+        assert!(parse(&["--resume-fd", "x"]).contains("--resume-fd"));
         assert!(parse(&["--what", "x"]).contains("--what"));
-        assert!(parse(&["--unit"]).contains("needs a value"));
+        assert!(parse(&["--config"]).contains("its value"));
     }
 }

@@ -7,9 +7,8 @@
 
 use std::time::{Duration, Instant};
 
+use abide_sys::process::{Stat, descendants, has_in_environment, ignores};
 use rustix::process::{Pid, Signal, getpid, kill_process};
-
-use crate::process::{Stat, descendants, has_in_environment, ignores};
 
 const KILL_AGAIN: Duration = Duration::from_millis(50);
 /// A process in an uninterruptible system call can not be killed; nobody waits for it longer than this.
@@ -45,7 +44,7 @@ impl Ending {
         for process in survivors(&scope, mux) {
             send(&process, Signal::TERM);
             send(&process, Signal::CONT);
-            if Pid::from_raw(process.pid).is_some_and(|pid| ignores(pid, Signal::TERM)) {
+            if ignores(process.pid, Signal::TERM) {
                 send(&process, Signal::HUP);
             }
         }
@@ -81,12 +80,12 @@ impl Ending {
 }
 
 fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
-    let ours = descendants(getpid(), mux);
+    let ours = descendants(getpid().as_raw_pid(), mux.map(Pid::as_raw_pid));
     match scope {
         Scope::Everything => ours,
         Scope::Session { leader, mark } => {
-            let below = descendants(*leader, None);
-            let leader = leader.as_raw_nonzero().get();
+            let leader = leader.as_raw_pid();
+            let below = descendants(leader, None);
             let belongs = |process: &Stat| {
                 process.pid == leader
                     || process.session == leader

@@ -5,7 +5,6 @@
 #![allow(unsafe_code)] // `pre_exec`: becoming a daemon happens between fork and exec.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use abide_model::ProcessIdentity;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use abide_sys::poll::{self, PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 
 use super::args::{Config, KeeperArgs};
@@ -150,18 +149,8 @@ fn become_daemon() -> io::Result<()> {
 
 fn receive(link: &Link, log: &str) -> Result<Answer, LaunchError> {
     let deadline = Instant::now() + ANSWER_WITHIN;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 0, tv_nsec: 0 });
-        match rustix::event::poll(
-            &mut [PollFd::from_borrowed_fd(link.as_fd(), PollFlags::IN)],
-            Some(&timeout),
-        ) {
-            Ok(0) => return Err(LaunchError::NoAnswer("does not answer", log.to_owned())),
-            Ok(_) => break,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(err) => return Err(LaunchError::Io(err.into())),
-        }
+    if poll::wait(&mut [PollFd::new(link, PollFlags::IN)], Some(deadline))? == 0 {
+        return Err(LaunchError::NoAnswer("does not answer", log.to_owned()));
     }
     let answer = link.recv()?.ok_or_else(|| LaunchError::NoAnswer("ended at once", log.to_owned()))?;
     Ok(answer.0)

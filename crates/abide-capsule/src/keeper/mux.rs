@@ -29,6 +29,10 @@ pub(super) struct Mux {
     start_at: Option<Instant>,
     retired: bool,
     running: Option<Running>,
+    /// Since when there has been none that lived for a while.
+    absent_since: Instant,
+    /// Why none could be started, as it was said last.
+    complaint: String,
 }
 
 struct Running {
@@ -42,13 +46,16 @@ struct Running {
 impl Mux {
     /// A mux to be started at once.
     pub fn new(argv: Vec<OsText>, longest_pause: Duration) -> Self {
+        let now = Instant::now();
         Self {
             argv,
             longest_pause,
             pause: Duration::ZERO,
-            start_at: Some(Instant::now()),
+            start_at: Some(now),
             retired: false,
             running: None,
+            absent_since: now,
+            complaint: String::new(),
         }
     }
 
@@ -78,9 +85,26 @@ impl Mux {
         self.running.is_none() && self.start_at.is_some_and(|at| at <= now)
     }
 
-    /// Starts the mux with its link as standard input: a number that is always free and needs no agreement.
-    pub fn start(&mut self, now: Instant) -> io::Result<()> {
+    /// Since when nobody has read the sessions; `None` if a mux does.
+    pub fn absent_since(&self) -> Option<Instant> {
+        let ready = self.running.as_ref().is_some_and(|running| running.ready);
+        (!ready).then_some(self.absent_since)
+    }
+
+    /// Starts the mux, or tries again later; says whether it was started. Why not is logged once, and not at each try.
+    pub fn start(&mut self, now: Instant) -> bool {
         self.start_at = Some(now + self.longest_pause);
+        let Err(err) = self.try_start(now) else { return true };
+        let complaint = err.to_string();
+        if complaint != self.complaint {
+            tracing::error!("the mux can not be started: {complaint}");
+            self.complaint = complaint;
+        }
+        false
+    }
+
+    /// Its link is its standard input: a number that is always free and needs no agreement.
+    fn try_start(&mut self, now: Instant) -> io::Result<()> {
         let (program, arguments) = self.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (ours, theirs) = Link::pair()?;
         ours.set_nonblocking()?;
@@ -93,7 +117,9 @@ impl Mux {
         Ok(())
     }
 
-    pub fn is_ready(&mut self) {
+    /// The mux reads the sessions from now on.
+    pub fn got_ready(&mut self) {
+        self.complaint.clear();
         if let Some(running) = &mut self.running {
             running.ready = true;
         }
@@ -161,6 +187,9 @@ impl Mux {
         if let Some(running) = self.running.take() {
             let lived = now.saturating_duration_since(running.started);
             self.start_at = (!self.retired).then(|| now + self.next_pause(lived));
+            if running.ready && lived >= HEALTHY {
+                self.absent_since = now;
+            }
         }
     }
 

@@ -5,12 +5,11 @@
 //! `running` while its keeper is dead means that the keeper was killed or the machine went down.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use abide_model::ProcessIdentity;
-use abide_sys::process;
+use abide_sys::{atomic, process};
 use serde::{Deserialize, Serialize};
 
 use crate::session::{Exit, SessionId, SpawnSpec};
@@ -138,7 +137,7 @@ impl ExitRecord {
             self.sessions.remove(oldest);
         }
         self.sessions.push(RecordedSession {
-            id: spec.id.clone(),
+            id: spec.id,
             name: spec.name.clone(),
             argv: spec.argv.clone(),
             cwd: spec.cwd.clone(),
@@ -165,25 +164,9 @@ impl ExitRecord {
     /// Replaces the file as a whole. Only the final record is worth waiting for the disk: one that says `running`
     /// and is lost leaves an older generation, which no reader takes for this one.
     pub fn write(&self, unit: &Unit) -> io::Result<()> {
-        let dir = unit.state_dir();
-        let path = unit.exit_record();
-        let temporary = path.with_extension("json.new");
-        let durable = self.reason.is_some();
-        let written = self.write_to(&temporary, durable).and_then(|()| std::fs::rename(&temporary, &path));
-        if let Err(err) = written {
-            // Half a file must not stay behind; that it can not be removed either is no worse than the error itself.
-            let _ = std::fs::remove_file(&temporary);
-            return Err(err);
-        }
-        if durable { File::open(dir)?.sync_all() } else { Ok(()) }
-    }
-
-    fn write_to(&self, path: &Path, durable: bool) -> io::Result<()> {
-        use std::os::unix::fs::OpenOptionsExt;
-        let mut options = File::options();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        if durable { file.sync_all() } else { Ok(()) }
+        let (dir, path) = (File::open(unit.state_dir())?, unit.exit_record());
+        let name = path.file_name().unwrap_or_default();
+        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, self.reason.is_some())
     }
 
     /// Whether the run that this record is about is still going on; `None` where that can not be found out.

@@ -84,7 +84,7 @@ impl Keeper {
     fn start_first(&mut self, launcher: &Link) -> Result<(), StartError> {
         launcher.send(&Answer::Up { pid: getpid().as_raw_nonzero().get() }, &[])?;
         let (Ask::Start { spec }, _) = launcher.recv()?.ok_or(StartError::Abandoned)?;
-        let pid = self.spawn(&spec, None)?;
+        let pid = self.spawn(*spec, None)?;
         // A launcher that is gone by now wanted the session to run, and it runs.
         let _ = launcher.send(&Answer::Started { session_pid: pid.as_raw_nonzero().get() }, &[]);
         Ok(())
@@ -97,17 +97,9 @@ impl Keeper {
         let mut sessions = Vec::with_capacity(state.sessions.len());
         for saved in state.sessions {
             let pid = Pid::from_raw(saved.pid).ok_or(io::ErrorKind::InvalidData).map_err(io::Error::from)?;
-            sessions.push(Session {
-                id: saved.id,
-                name: saved.name,
-                program: saved.program,
-                meta: saved.meta,
-                pid,
-                master: upgrade::adopt(saved.master)?,
-                exit: saved.exit,
-                env: saved.env,
-                umask: saved.umask,
-            });
+            let master = upgrade::adopt(saved.master)?;
+            let exit = saved.exit.map(|exit| (exit, Instant::now()));
+            sessions.push(Session { spec: saved.spec, pid, master, exit });
         }
         tracing::info!(sessions = sessions.len(), version = env!("CARGO_PKG_VERSION"), "took over");
         Ok(Self {

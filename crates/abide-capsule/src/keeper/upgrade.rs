@@ -11,10 +11,9 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use abide_sys::run::{self, RunError};
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 use serde::{Deserialize, Serialize};
@@ -22,17 +21,16 @@ use serde::{Deserialize, Serialize};
 use super::args::{Config, KeeperArgs};
 use super::record::ExitRecord;
 use super::spawn::close_on_exec_all;
-use crate::session::{Exit, SessionId};
+use crate::session::{Exit, SpawnSpec};
 use crate::signals;
 use crate::socket::SocketFile;
 use crate::text::OsText;
 
 /// The version of [`State`] that this build writes.
-const STATE_VERSION: u32 = 1;
+const STATE_VERSION: u32 = 2;
 /// The versions of [`State`] that this build can take over.
-const STATE_VERSIONS: &[u32] = &[1];
+const STATE_VERSIONS: &[u32] = &[2];
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
-const MAX_PROBE_ANSWER: usize = 64 << 10;
 
 /// What a binary says about itself when asked `capsule probe`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,17 +61,10 @@ pub(super) struct State {
 /// A session as it crosses.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SavedSession {
-    pub id: SessionId,
-    pub name: String,
-    pub program: String,
-    pub meta: serde_json::Value,
+    pub spec: SpawnSpec,
     pub pid: i32,
     pub master: RawFd,
     pub exit: Option<Exit>,
-    #[serde(default)]
-    pub env: Vec<(OsText, OsText)>,
-    #[serde(default)]
-    pub umask: Option<u32>,
 }
 
 /// The state with its version, which is read before anything else is.
@@ -101,39 +92,10 @@ pub(super) fn check(exe: &Path) -> Result<(), String> {
     ))
 }
 
-fn ask(exe: &Path) -> io::Result<Vec<u8>> {
-    let mut command = Command::new(exe);
-    command.args(["capsule", "probe"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+fn ask(exe: &Path) -> Result<Vec<u8>, RunError> {
+    let mut command = run::command(exe, ["capsule", "probe"]);
     signals::start_fresh(&mut command);
-    let mut child = command.spawn()?;
-    let answer = child.stdout.take().map_or(Ok(Vec::new()), read_in_time);
-    // Whatever it still does is of no interest any more, and it must not stay behind.
-    let _ = child.kill();
-    child.wait()?;
-    answer
-}
-
-fn read_in_time(mut pipe: impl Read + AsFd) -> io::Result<Vec<u8>> {
-    let deadline = Instant::now() + PROBE_WITHIN;
-    let mut answer = Vec::new();
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-        match rustix::event::poll(
-            &mut [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)],
-            Some(&timeout),
-        ) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(err) => return Err(err.into()),
-        }
-        let mut chunk = [0; 4096];
-        let n = pipe.read(&mut chunk)?;
-        answer.extend_from_slice(&chunk[..n]);
-        if n == 0 || answer.len() > MAX_PROBE_ANSWER {
-            return Ok(answer);
-        }
-    }
+    run::output(&mut command, PROBE_WITHIN).map(|output| output.stdout)
 }
 
 /// Replaces this program by `exe` and hands it `state`, whose descriptors are `keep`. Returns only if that failed,

@@ -72,7 +72,7 @@ impl Server {
                 tab.zoomed = false;
                 let size = tab.size.unwrap_or_default();
                 if let Some(next) = Placement::of(tab, size).towards(dx, dy) {
-                    tab.focused = next.clone();
+                    tab.focused = *next;
                 }
             }),
             Command::Help => self.set_mode(id, Mode::Help),
@@ -88,7 +88,7 @@ impl Server {
 
     /// Asks something about the focused session.
     fn ask(&mut self, id: ClientId, question: impl FnOnce(SessionId) -> Mode) {
-        if let Some(session) = self.focused_of(id).map(|session| session.id.clone()) {
+        if let Some(session) = self.focused_of(id).map(|session| session.id) {
             self.set_mode(id, question(session));
         }
     }
@@ -104,7 +104,7 @@ impl Server {
     }
 
     fn split(&mut self, id: ClientId, tab: TabId, direction: Direction) {
-        let Some(session) = self.focused_of(id).map(|session| session.id.clone()) else { return };
+        let Some(session) = self.focused_of(id).map(|session| session.id) else { return };
         let area = self.layout.tab(tab).and_then(|tab| {
             let unzoomed = super::layout::Tab { zoomed: false, ..tab.clone() };
             Placement::of(&unzoomed, tab.size?).focused_pane().map(|pane| pane.rect)
@@ -117,7 +117,7 @@ impl Server {
 
     pub fn answer_kill(&mut self, id: ClientId, session: &SessionId, key: Key) {
         if matches!(key, Key::Char('y' | 'Y')) {
-            self.tell_keeper(&ToKeeper::Kill { id: session.clone() });
+            self.tell_keeper(&ToKeeper::Kill { id: *session });
         } else {
             self.say(id, "not killed");
         }

@@ -7,8 +7,8 @@
 //! idle session costs nothing.
 
 mod processes;
-mod record;
-mod reporter;
+pub(crate) mod record;
+pub(crate) mod reporter;
 
 use std::time::{Duration, Instant};
 
@@ -256,10 +256,10 @@ impl Server {
         for (index, session) in living.filter(|(_, session)| due(&session.watching)) {
             let (changed, conversation) = session.look(now);
             if let Some(id) = conversation {
-                record::append(&self.unit, &Report::of_registry(session.id.clone(), generation, id));
+                record::append(&self.unit, &Report::of_registry(session.id, generation, id));
             }
             if changed {
-                all.push((index, session.id.clone(), session.activity(now)));
+                all.push((index, session.id, session.activity(now)));
             }
         }
         for (index, session, activity) in all {
@@ -267,7 +267,7 @@ impl Server {
             if activity.state == Doing::NeedsInput {
                 self.mark(index, Mark::Bell);
             }
-            self.emit(&Event::Activity { session: session.clone(), activity }, Some(&session));
+            self.emit(&Event::Activity { session, activity }, Some(&session));
         }
     }
 
@@ -286,7 +286,7 @@ impl Server {
         let Some(session) = self.session_mut(&report.session) else {
             return Err(no_such_session(&report.session));
         };
-        if let Err(why) = reporter::check(peer, session) {
+        if let Err(why) = reporter::check(peer, session.pid) {
             return refused(why);
         }
         if let Some(watcher) = &mut session.watching.watcher {

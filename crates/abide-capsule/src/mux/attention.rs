@@ -27,7 +27,7 @@ impl Attention {
     /// Something was typed into `session`.
     pub fn typed(&mut self, session: &SessionId, now: Instant) {
         if self.next.is_none_or(|next| next <= now) {
-            self.session = Some(session.clone());
+            self.session = Some(*session);
             self.until = Some(now + ANSWER);
             self.next = Some(now + BETWEEN);
         }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn others_wait_until_the_answer_or_for_a_moment_and_not_again_at_once() {
-        let (a, b) = (SessionId::new("a").unwrap(), SessionId::new("b").unwrap());
+        let (a, b) = (SessionId(1), SessionId(2));
         let start = Instant::now();
         let mut attention = Attention::default();
         assert!(attention.allows(&a) && attention.allows(&b));

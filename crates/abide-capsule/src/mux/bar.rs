@@ -1,9 +1,9 @@
 //! The status bar: the instance, its tabs, and on the right a hint; or a message or a prompt in place of all that.
 
-use abide_term::{Color, Underline};
+use abide_term::{Color, Style};
 
 use super::compose::push_text;
-use super::glyph::{Glyph, Look};
+use super::glyph::Glyph;
 
 /// One tab as the bar shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,20 +36,14 @@ pub(super) enum Bar {
     Message(String),
 }
 
-const GROUND: Look = colors(250, 236);
-const NAME: Look = colors(16, 39);
-const CURRENT: Look = colors(231, 242);
-const ALERT: Look = colors(16, 214);
-const MESSAGE: Look = colors(16, 221);
+const GROUND: Style = colors(250, 236);
+const NAME: Style = colors(16, 39);
+const CURRENT: Style = colors(231, 242);
+const ALERT: Style = colors(16, 214);
+const MESSAGE: Style = colors(16, 221);
 
-const fn colors(fg: u8, bg: u8) -> Look {
-    Look {
-        fg: Color::Indexed(fg),
-        bg: Color::Indexed(bg),
-        underline_color: Color::Default,
-        underline: Underline::None,
-        attrs: 0,
-    }
+const fn colors(fg: u8, bg: u8) -> Style {
+    Style { fg: Color::Indexed(fg), bg: Color::Indexed(bg), ..Glyph::BLANK.look }
 }
 
 impl Bar {

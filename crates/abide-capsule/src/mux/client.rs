@@ -238,10 +238,6 @@ impl Client {
         }
     }
 
-    pub fn pong(&mut self, payload: &[u8]) {
-        let _ = encode(Kind::Pong, payload, &mut self.out.bytes);
-    }
-
     pub fn send<T: Serialize>(&mut self, kind: Kind, message: &T) {
         if let Err(err) = encode_json(kind, message, &mut self.out.bytes) {
             tracing::warn!("a message could not be encoded: {err}");

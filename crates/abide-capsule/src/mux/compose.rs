@@ -3,11 +3,11 @@
 //! Composing is a function of the models, the layout and the client's own state. What has not changed since the last
 //! frame is not composed again: [`Seen`] remembers by the models' version numbers what that is.
 
-use abide_term::{Attrs, Cell, Color, Term};
+use abide_model::StatusBar;
+use abide_term::{Attrs, Cell, Color, Style, Term};
 
 use super::bar::Bar;
-use super::glyph::{Glyph, Look, Strings, Text};
-use super::options::StatusBar;
+use super::glyph::{Glyph, Strings, Text};
 use super::paint::Painter;
 use super::place::{Pane, Placement};
 use super::scroll::Scroll;
@@ -189,8 +189,8 @@ impl Scene<'_> {
 
     /// What is behind the panes: the lines between them, and a pattern where the tab ends before the screen does.
     fn compose_ground(&self, tab_y: u16, row: &mut [Glyph]) {
-        let line = Look { fg: Color::Indexed(240), ..Look::default() };
-        let focused_line = Look { fg: Color::Indexed(39), ..Look::default() };
+        let line = Style { fg: Color::Indexed(240), ..Style::default() };
+        let focused_line = Style { fg: Color::Indexed(39), ..Style::default() };
         let size = self.shape.placement.size;
         for (x, glyph) in row.iter_mut().enumerate() {
             let x = u16::try_from(x).unwrap_or(u16::MAX).saturating_add(self.shape.pan.0);
@@ -232,7 +232,8 @@ impl Scene<'_> {
             // The halves of a wide character belong together.
             let head = column.saturating_sub(usize::from(cell.is_continuation()));
             if inverse != marked.iter().any(|range| range.contains(&head)) {
-                glyph.look.attrs ^= Attrs::INVERSE.bits();
+                let inverse = glyph.look.attrs.contains(Attrs::INVERSE);
+                glyph.look.attrs = glyph.look.attrs.with(Attrs::INVERSE, !inverse);
             }
             row[x] = glyph;
         }
@@ -242,7 +243,7 @@ impl Scene<'_> {
         let lines = &self.shape.overlay;
         let top = usize::from(self.shape.size.rows).saturating_sub(lines.len()) / 2;
         let Some(line) = usize::from(y).checked_sub(top).and_then(|at| lines.get(at)) else { return };
-        let look = Look { fg: Color::Indexed(252), bg: Color::Indexed(236), ..Look::default() };
+        let look = Style { fg: Color::Indexed(252), bg: Color::Indexed(236), ..Style::default() };
         let mut glyphs = Vec::new();
         push_text(line, look, row.len(), &mut glyphs);
         let left = (row.len() - glyphs.len()) / 2;
@@ -262,7 +263,7 @@ fn blank_halves(row: &mut [Glyph], from: usize, to: usize) {
 }
 
 /// Appends text of ours until `glyphs` is `limit` columns wide. What can not be shown in a cell of its own is left out.
-pub(super) fn push_text(text: &str, look: Look, limit: usize, glyphs: &mut Vec<Glyph>) {
+pub(super) fn push_text(text: &str, look: Style, limit: usize, glyphs: &mut Vec<Glyph>) {
     use unicode_width::UnicodeWidthChar;
     for ch in text.chars() {
         let width = ch.width().unwrap_or(0);

@@ -84,7 +84,6 @@ impl Server {
                 }
             }
             Some(Kind::Bye) => client.bye(ByeReason::Detached, "detached", None),
-            Some(Kind::Ping) => client.pong(payload),
             Some(Kind::Lend) => client.borrow_terminal(),
             Some(Kind::Lent) => {
                 if let Some(lent) = &mut client.lent {
@@ -92,7 +91,7 @@ impl Server {
                 }
             }
             // What only we send.
-            Some(Kind::Reply | Kind::Event | Kind::Output | Kind::Pong) => {}
+            Some(Kind::Reply | Kind::Event | Kind::Output) => {}
             None => {
                 let refusal =
                     Refusal::new(error_code::UNKNOWN_FRAME, "a frame of a kind that this version has not");
@@ -125,10 +124,17 @@ impl Server {
     fn attach(&mut self, id: ClientId, attach: &Attach) {
         let used = self.next_number();
         let wanted = attach.session.as_ref();
-        let tab =
-            wanted.and_then(|session| self.layout.focus(session)).or(self.layout.current().map(|tab| tab.id));
+        let shown = wanted.and_then(|session| match attach.read_only {
+            true => self.layout.tab_of(session).map(|tab| tab.id),
+            false => self.layout.focus(session),
+        });
+        let tab = shown.or(self.layout.current().map(|tab| tab.id));
         let exit =
             wanted.and_then(|session| self.exit_of(session)).or(self.ended.back().map(|(_, exit)| *exit));
+        if let Some(colors) = attach.colors.filter(|_| !attach.read_only) {
+            self.colors = Some(colors);
+            self.sessions.iter_mut().for_each(|session| session.use_colors(colors));
+        }
         let Some(client) = self.clients.get_mut(&id) else { return };
         let Some(tab) = tab else {
             return client.bye(ByeReason::SessionEnded, "there is no session any more", exit);

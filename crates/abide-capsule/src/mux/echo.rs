@@ -1,6 +1,7 @@
 //! The frames that a client is sent, fed to a second terminal, must leave there what was composed: whatever the
 //! programs write, at any size, with splits, overlays and the past in view.
 
+use abide_model::StatusBar;
 use abide_term::{Cursor, Modes, Options, Term};
 use proptest::prelude::*;
 
@@ -9,7 +10,6 @@ use super::compose::{Scene, Seen, Shape, Source, tab_area};
 use super::glyph::{Glyph, LinkPolicy, Strings, Text};
 use super::layout::{Direction, Layout};
 use super::mirror::Outer;
-use super::options::StatusBar;
 use super::paint::Painter;
 use super::place::Placement;
 use super::scroll::Scroll;
@@ -42,7 +42,7 @@ fn term(size: Size) -> Term {
 
 impl Bench {
     fn new(client: Size, tab: Size, sessions: usize, bar: StatusBar) -> Self {
-        let ids: Vec<SessionId> = (0..sessions).map(|n| SessionId::new(format!("s{n}")).unwrap()).collect();
+        let ids: Vec<SessionId> = (1..).map(SessionId).take(sessions).collect();
         let mut layout = Layout::default();
         layout.add(&ids[0]);
         for (n, id) in ids.iter().enumerate().skip(1) {
@@ -53,7 +53,7 @@ impl Bench {
         let sized = |id: &SessionId| {
             placement.panes.iter().find(|pane| pane.session == *id).map(|pane| pane.rect.size())
         };
-        let terms = ids.iter().map(|id| (id.clone(), term(sized(id).unwrap_or(tab)))).collect();
+        let terms = ids.iter().map(|id| (*id, term(sized(id).unwrap_or(tab)))).collect();
         Self {
             layout,
             terms,

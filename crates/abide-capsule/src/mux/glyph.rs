@@ -5,30 +5,13 @@
 
 use std::collections::HashMap;
 
-use abide_term::{Cell, Color, Style, Term, Underline};
+use abide_term::{Attrs, Cell, Color, Style, Term, Underline};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How a cell looks. The attribute bits are those of [`abide_term::Attrs`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look {
-    pub fg: Color,
-    pub bg: Color,
-    pub underline_color: Color,
-    pub underline: Underline,
-    pub attrs: u16,
-}
-
-impl From<Style> for Look {
-    fn from(style: Style) -> Self {
-        Self {
-            fg: style.fg,
-            bg: style.bg,
-            underline_color: style.underline_color,
-            underline: style.underline,
-            // Protection is between the program and its model; a terminal shows nothing of it.
-            attrs: style.attrs.bits() & !abide_term::Attrs::PROTECTED.bits(),
-        }
-    }
+/// How `cell` looks to others. Protection is between the program and its model; a terminal shows nothing of it.
+pub(super) fn look_of(cell: &Cell) -> Style {
+    let style = cell.style();
+    Style { attrs: style.attrs.with(Attrs::PROTECTED, false), ..style }
 }
 
 /// A number that stands for a text of [`Strings`].
@@ -51,7 +34,7 @@ pub(super) enum Text {
 pub(super) struct Glyph {
     pub text: Text,
     pub wide: bool,
-    pub look: Look,
+    pub look: Style,
     pub link: Option<StringId>,
 }
 
@@ -59,18 +42,18 @@ impl Glyph {
     pub const BLANK: Self = Self {
         text: Text::Char(' '),
         wide: false,
-        look: Look {
+        look: Style {
             fg: Color::Default,
             bg: Color::Default,
             underline_color: Color::Default,
             underline: Underline::None,
-            attrs: 0,
+            attrs: Attrs::NONE,
         },
         link: None,
     };
 
     /// A character of our own drawing.
-    pub fn new(ch: char, look: Look) -> Self {
+    pub fn new(ch: char, look: Style) -> Self {
         Self { text: Text::Char(ch), look, ..Self::BLANK }
     }
 
@@ -87,7 +70,7 @@ impl Glyph {
             cluster(term.grapheme(cell, &mut buffer), cell.is_wide(), strings)
         };
         let link = term.hyperlink(cell).filter(|uri| strings.policy.allows(uri)).map(|uri| strings.id(uri));
-        Self { text, wide: cell.is_wide(), look: cell.style().into(), link }
+        Self { text, wide: cell.is_wide(), look: look_of(cell), link }
     }
 
     /// The same cell with nothing in it: what remains of a wide character that was cut in half.

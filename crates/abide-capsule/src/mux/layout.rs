@@ -51,7 +51,7 @@ impl Node {
     fn split(&mut self, at: &SessionId, direction: Direction, new: &SessionId) {
         match self {
             Self::Pane(session) if session == at => {
-                let (first, second) = (Self::Pane(at.clone()), Self::Pane(new.clone()));
+                let (first, second) = (Self::Pane(*at), Self::Pane(*new));
                 *self = Self::Split { direction, first: Box::new(first), second: Box::new(second) };
             }
             Self::Pane(_) => {}
@@ -96,7 +96,7 @@ impl Tab {
         let sessions = self.root.sessions();
         let at = sessions.iter().position(|session| **session == self.focused).map_or(0, |at| at + 1);
         if let Some(next) = sessions.get(at % sessions.len().max(1)) {
-            self.focused = (*next).clone();
+            self.focused = *(*next);
         }
     }
 }
@@ -165,8 +165,8 @@ impl Layout {
         }
         self.last_id += 1;
         let id = TabId(self.last_id);
-        let root = Node::Pane(session.clone());
-        self.tabs.push(Tab { id, root, focused: session.clone(), zoomed: false, size: None });
+        let root = Node::Pane(*session);
+        self.tabs.push(Tab { id, root, focused: *session, zoomed: false, size: None });
         id
     }
 
@@ -187,7 +187,7 @@ impl Layout {
     pub fn split(&mut self, at: &SessionId, direction: Direction, new: &SessionId) -> TabId {
         let Some(tab) = self.tabs.iter_mut().find(|tab| tab.root.contains(at)) else { return self.add(new) };
         tab.root.split(at, direction, new);
-        tab.focused = new.clone();
+        tab.focused = *new;
         tab.zoomed = false;
         tab.id
     }
@@ -196,7 +196,7 @@ impl Layout {
     pub fn focus(&mut self, session: &SessionId) -> Option<TabId> {
         let tab = self.tabs.iter_mut().find(|tab| tab.root.contains(session))?;
         tab.zoomed &= tab.focused == *session;
-        tab.focused = session.clone();
+        tab.focused = *session;
         Some(tab.id)
     }
 
@@ -220,7 +220,7 @@ fn without(mut tab: Tab, keep: &impl Fn(&SessionId) -> bool) -> Option<Tab> {
         let at = before.iter().position(|session| *session == tab.focused).unwrap_or(0);
         let (earlier, later) = before.split_at(at);
         let left = |session: &&SessionId| tab.root.contains(session);
-        tab.focused = earlier.iter().rev().find(left).or_else(|| later.iter().find(left))?.clone();
+        tab.focused = *earlier.iter().rev().find(left).or_else(|| later.iter().find(left))?;
         tab.zoomed = false;
     }
     Some(tab)
@@ -232,46 +232,41 @@ mod tests {
 
     #[test]
     fn sessions_that_come_back_one_by_one_find_their_old_places() {
-        let id = |text: &str| SessionId::new(text).unwrap();
         let mut earlier = Layout::default();
-        earlier.add(&id("s1"));
-        earlier.split(&id("s1"), Direction::Columns, &id("s2"));
-        earlier.add(&id("s3"));
+        earlier.add(&SessionId(1));
+        earlier.split(&SessionId(1), Direction::Columns, &SessionId(2));
+        earlier.add(&SessionId(3));
         let mut now = Layout::default();
-        for back in ["s1", "s3", "s2"] {
-            now.add_as_in(&earlier, &id(back));
+        for back in [1, 3, 2] {
+            now.add_as_in(&earlier, &SessionId(back));
         }
         assert_eq!(now.tabs().len(), 2);
         assert_eq!(now.sessions(), earlier.sessions());
-        now.add_as_in(&earlier, &id("s9"));
+        now.add_as_in(&earlier, &SessionId(9));
         assert_eq!(now.tabs().len(), 3, "one that was not there has a tab of its own");
         let mut other = Layout::default();
-        other.add(&id("x"));
-        other.add_as_in(&earlier, &id("s2"));
+        other.add(&SessionId(4));
+        other.add_as_in(&earlier, &SessionId(2));
         assert_eq!(other.tabs().len(), 2, "what is here is never lost");
-    }
-
-    fn id(text: &str) -> SessionId {
-        SessionId::new(text).unwrap()
     }
 
     fn three_panes() -> Layout {
         let mut layout = Layout::default();
-        layout.add(&id("a"));
-        layout.split(&id("a"), Direction::Columns, &id("b"));
-        layout.split(&id("b"), Direction::Rows, &id("c"));
+        layout.add(&SessionId(1));
+        layout.split(&SessionId(1), Direction::Columns, &SessionId(2));
+        layout.split(&SessionId(2), Direction::Rows, &SessionId(3));
         layout
     }
 
     #[test]
     fn a_closed_pane_leaves_its_room_and_its_focus_to_a_neighbour() {
         let mut layout = three_panes();
-        layout.retain(|session| *session != id("c"));
+        layout.retain(|session| *session != SessionId(3));
         let tab = &layout.tabs()[0];
-        assert_eq!(tab.root.sessions(), [&id("a"), &id("b")]);
-        assert_eq!(tab.focused, id("b"));
-        layout.retain(|session| *session != id("a"));
-        assert_eq!(layout.tabs()[0].root, Node::Pane(id("b")));
+        assert_eq!(tab.root.sessions(), [&SessionId(1), &SessionId(2)]);
+        assert_eq!(tab.focused, SessionId(2));
+        layout.retain(|session| *session != SessionId(1));
+        assert_eq!(layout.tabs()[0].root, Node::Pane(SessionId(2)));
         layout.retain(|_| false);
         assert!(layout.tabs().is_empty() && layout.current().is_none());
     }
@@ -279,18 +274,18 @@ mod tests {
     #[test]
     fn closing_the_current_tab_shows_its_neighbour() {
         let mut layout = Layout::default();
-        let ids = ["a", "b", "c"].map(|name| layout.add(&id(name)));
+        let ids = [1, 2, 3].map(|id| layout.add(&SessionId(id)));
         layout.look_at(ids[1]);
-        layout.retain(|session| *session != id("b"));
+        layout.retain(|session| *session != SessionId(2));
         assert_eq!(layout.current().map(|tab| tab.id), Some(ids[2]));
-        layout.retain(|session| *session != id("c"));
+        layout.retain(|session| *session != SessionId(3));
         assert_eq!(layout.current().map(|tab| tab.id), Some(ids[0]));
     }
 
     #[test]
     fn tabs_go_round_in_both_directions() {
         let mut layout = Layout::default();
-        let ids = ["a", "b", "c"].map(|name| layout.add(&id(name)));
+        let ids = [1, 2, 3].map(|id| layout.add(&SessionId(id)));
         assert_eq!(layout.neighbour(ids[2], 1), Some(ids[0]));
         assert_eq!(layout.neighbour(ids[0], -1), Some(ids[2]));
     }
@@ -300,9 +295,9 @@ mod tests {
         let mut layout = three_panes();
         let tab = layout.tabs()[0].id;
         layout.tab_mut(tab).unwrap().zoomed = true;
-        layout.focus(&id("c"));
+        layout.focus(&SessionId(3));
         assert!(layout.tabs()[0].zoomed);
-        layout.focus(&id("a"));
+        layout.focus(&SessionId(1));
         assert!(!layout.tabs()[0].zoomed);
     }
 

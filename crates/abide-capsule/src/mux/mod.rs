@@ -50,7 +50,8 @@ use std::os::fd::AsFd;
 use abide_term::{Modes, Options, Term};
 
 pub use activity::{Look, Seen, Watch, Watched, Watcher};
-pub use options::{BadPrefix, MuxOptions, Prefix, StatusBar};
+pub(crate) use activity::{record, reporter};
+pub use options::MuxOptions;
 pub use recover::last_screen;
 
 use crate::protocol::{Format, Refusal, SnapshotReply};

@@ -5,9 +5,10 @@
 
 use std::io::Write;
 
+use abide_term::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::glyph::{Glyph, Look, StringId, Strings, Text};
+use super::glyph::{Glyph, StringId, Strings, Text};
 use super::mirror::Outer;
 use super::sgr::{self, Depth};
 use crate::session::Size;
@@ -28,7 +29,7 @@ pub(super) struct Painter {
     outer: Option<Outer>,
     cursor: Option<(u16, u16)>,
     cursor_known: bool,
-    pen: Look,
+    pen: Style,
     link: Option<StringId>,
     /// Where the terminal's cursor is while drawing, if that is certain.
     at: Option<(u16, u16)>,
@@ -44,7 +45,7 @@ impl Painter {
             outer: None,
             cursor: None,
             cursor_known: false,
-            pen: Look::default(),
+            pen: Style::default(),
             link: None,
             at: None,
             frame: Vec::new(),
@@ -99,7 +100,7 @@ impl Painter {
         if self.sent.is_none() {
             let cells = usize::from(self.size.cols) * usize::from(self.size.rows);
             self.sent = Some(vec![Glyph::BLANK; cells]);
-            self.pen = Look::default();
+            self.pen = Style::default();
             self.link = None;
             self.frame.extend_from_slice(b"\x1b[m\x1b]8;;\x1b\\\x1b[H\x1b[2J");
         }
@@ -225,7 +226,7 @@ impl Painter {
     /// Erases `count` cells, or the rest of the row, to the default background.
     fn erase(&mut self, x: usize, y: u16, count: Option<usize>) {
         self.move_to(column(x), y);
-        self.set_pen(&Look::default());
+        self.set_pen(&Style::default());
         match count {
             None => self.frame.extend_from_slice(b"\x1b[K"),
             Some(count) => _ = write!(self.frame, "\x1b[{count}X"),
@@ -248,7 +249,7 @@ impl Painter {
         self.at = Some((x, y));
     }
 
-    fn set_pen(&mut self, look: &Look) {
+    fn set_pen(&mut self, look: &Style) {
         sgr::change(&self.pen, look, self.depth, &mut self.frame);
         self.pen = *look;
     }

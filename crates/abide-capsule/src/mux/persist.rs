@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::PathBuf;
 
+use abide_sys::atomic;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
+use crate::protocol::Colors;
 use crate::session::SessionId;
 use crate::unit::Unit;
+
+const NAME: &str = "layout.json";
 
 /// What is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,6 +23,9 @@ pub(super) struct Saved {
     /// The names that the operator gave.
     #[serde(default)]
     pub names: BTreeMap<SessionId, String>,
+    /// The colours of the operator's terminal, for programs that ask before anybody is attached.
+    #[serde(default)]
+    pub colors: Option<Colors>,
 }
 
 /// The file, and what it holds.
@@ -32,7 +38,7 @@ pub(super) struct LayoutFile {
 impl LayoutFile {
     /// Reads what an earlier mux left. A file that can not be read costs the operator an arrangement and no more.
     pub fn read(unit: &Unit) -> Self {
-        let path = unit.state_dir().join("layout.json");
+        let path = unit.state_dir().join(NAME);
         let written = match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|err| {
                 tracing::warn!("{} is unreadable and will be replaced: {err}", path.display());
@@ -60,11 +66,8 @@ impl LayoutFile {
     }
 
     fn write(&self, now: &Saved) -> io::Result<()> {
-        let temporary = self.path.with_extension("json.new");
-        let mut file =
-            fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(&serde_json::to_vec(now)?)?;
-        fs::rename(&temporary, &self.path)
+        let dir = fs::File::open(self.path.parent().unwrap_or(&self.path))?;
+        atomic::replace(dir, NAME, &serde_json::to_vec(now)?, 0o600, false)
     }
 }
 
@@ -77,7 +80,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let unit = Unit::new(dir.path());
         unit.prepare_state().unwrap();
-        let session = SessionId::new("a").unwrap();
+        let session = SessionId(1);
         let mut saved = Saved::default();
         saved.layout.add(&session);
         saved.names.insert(session, "mine".into());
@@ -85,7 +88,7 @@ mod tests {
         let mut file = LayoutFile::read(&unit);
         assert_eq!(file.saved(), &saved);
 
-        fs::write(unit.state_dir().join("layout.json"), "{").unwrap();
+        fs::write(unit.state_dir().join(NAME), "{").unwrap();
         assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());
         file.save(Saved::default());
         assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());

@@ -75,10 +75,10 @@ pub(super) struct Placement {
 
 impl Placement {
     pub fn of(tab: &Tab, size: Size) -> Self {
-        let mut placement = Self { size, panes: Vec::new(), lines: Vec::new(), focused: tab.focused.clone() };
+        let mut placement = Self { size, panes: Vec::new(), lines: Vec::new(), focused: tab.focused };
         let area = Rect::whole(size);
         if tab.zoomed {
-            placement.panes.push(Pane { session: tab.focused.clone(), rect: area });
+            placement.panes.push(Pane { session: tab.focused, rect: area });
         } else {
             placement.put(&tab.root, area);
         }
@@ -87,7 +87,7 @@ impl Placement {
 
     fn put(&mut self, node: &Node, area: Rect) {
         let (direction, first, second) = match node {
-            Node::Pane(session) => return self.panes.push(Pane { session: session.clone(), rect: area }),
+            Node::Pane(session) => return self.panes.push(Pane { session: *session, rect: area }),
             Node::Split { direction, first, second } => (*direction, first, second),
         };
         match area.halves(direction) {
@@ -166,17 +166,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn id(text: &str) -> SessionId {
-        SessionId::new(text).unwrap()
-    }
-
     fn tab(splits: &[(u8, bool)]) -> Tab {
         let mut layout = Layout::default();
-        layout.add(&id("s0"));
-        for (n, (at, columns)) in splits.iter().enumerate() {
-            let at = id(&format!("s{}", usize::from(*at) % (n + 1)));
+        layout.add(&SessionId(0));
+        for (n, (at, columns)) in (1..).zip(splits) {
+            let at = SessionId(u32::from(*at) % n);
             let direction = if *columns { Direction::Columns } else { Direction::Rows };
-            layout.split(&at, direction, &id(&format!("s{}", n + 1)));
+            layout.split(&at, direction, &SessionId(n));
         }
         layout.tabs()[0].clone()
     }
@@ -202,12 +198,12 @@ mod tests {
         // s0 on the left; s1 above s2 on the right.
         let mut tab = tab(&[(0, true), (1, false)]);
         let at = |tab: &Tab, dx, dy| Placement::of(tab, Size { cols: 80, rows: 24 }).towards(dx, dy).cloned();
-        assert_eq!(tab.focused, id("s2"));
-        assert_eq!(at(&tab, 0, -1), Some(id("s1")));
-        assert_eq!(at(&tab, -1, 0), Some(id("s0")));
+        assert_eq!(tab.focused, SessionId(2));
+        assert_eq!(at(&tab, 0, -1), Some(SessionId(1)));
+        assert_eq!(at(&tab, -1, 0), Some(SessionId(0)));
         assert_eq!(at(&tab, 1, 0), None);
         assert_eq!(at(&tab, 0, 1), None);
-        tab.focused = id("s0");
+        tab.focused = SessionId(0);
         assert!(at(&tab, 1, 0).is_some());
     }
 

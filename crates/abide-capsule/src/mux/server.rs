@@ -9,8 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
+use abide_sys::poll::{self, PollFd, PollFlags};
 
 use super::activity::Watch;
 use super::attention::Attention;
@@ -23,7 +22,7 @@ use super::session::{MAX_INPUT, Session};
 use super::spawn::Asked;
 use super::wait::Waiting;
 use crate::link::{Link, LinkError, ToKeeper, ToMux};
-use crate::protocol::{ByeReason, Event};
+use crate::protocol::{ByeReason, Colors, Event};
 use crate::session::{Exit, SessionId};
 use crate::signals::SignalFd;
 use crate::unit::Unit;
@@ -31,6 +30,8 @@ use crate::unit::Unit;
 /// How much of one session's output is read before everybody else has a turn.
 const SLICE: usize = 32 << 10;
 const LEAST_SLICE: usize = 8 << 10;
+/// The same where nobody is there who could be kept waiting.
+const UNSEEN_SLICE: usize = 256 << 10;
 /// How long clients that do not read are waited for at the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How many ended sessions are remembered, for whoever asks how they ended.
@@ -62,9 +63,11 @@ pub(super) struct Server {
     pub sessions: Vec<Session>,
     pub ended: VecDeque<(SessionId, Exit)>,
     pub layout: Layout,
-    /// The layout that this mux found. After a resume the sessions come one by one, and each finds its place in it.
-    pub earlier: Layout,
+    /// What this mux found. After a resume the sessions come one by one, and each finds its place and its name in it.
+    pub earlier: Saved,
     pub file: LayoutFile,
+    /// The colours of the terminal that was attached last, which programs are told when they ask for theirs.
+    pub colors: Option<Colors>,
     /// Sizes may have to follow a change of layout or of clients.
     pub refit: bool,
     pub clients: BTreeMap<ClientId, Client>,
@@ -119,7 +122,8 @@ impl Server {
             sessions: Vec::new(),
             ended: VecDeque::new(),
             layout: file.saved().layout.clone(),
-            earlier: file.saved().layout.clone(),
+            earlier: file.saved().clone(),
+            colors: file.saved().colors,
             file,
             refit: false,
             clients: BTreeMap::new(),
@@ -141,7 +145,7 @@ impl Server {
         }
         server.link.set_nonblocking()?;
         server.hear_keeper()?;
-        let known: Vec<SessionId> = server.sessions.iter().map(|session| session.id.clone()).collect();
+        let known: Vec<SessionId> = server.sessions.iter().map(|session| session.id).collect();
         server.layout.retain(|session| known.contains(session));
         server.tell_keeper(&ToKeeper::Ready);
         Ok(server)
@@ -219,12 +223,7 @@ impl Server {
             who.push(Ready::Session(index, flags));
             fds.push(PollFd::from_borrowed_fd(session.as_fd(), flags));
         }
-        let left = self.deadline().map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(err) => return Err(std::io::Error::from(err).into()),
-        }
+        poll::wait(&mut fds, self.deadline())?;
         let happened = who.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
         Ok(happened.map(|(who, fd)| who.with(fd.revents())).collect())
     }
@@ -271,7 +270,8 @@ impl Server {
             _ => None,
         };
         let readable: Vec<usize> = ready.iter().filter_map(readable).collect();
-        let slice = (SLICE / readable.len().max(1)).max(LEAST_SLICE);
+        let whole = if self.clients.is_empty() { UNSEEN_SLICE } else { SLICE };
+        let slice = (whole / readable.len().max(1)).max(LEAST_SLICE);
         for index in readable {
             if self.sessions[index].read(slice, self.now) > 0 {
                 self.on_output(index);
@@ -352,14 +352,15 @@ impl Server {
         } else {
             session.settle();
         }
-        self.tell_keeper(&ToKeeper::Drained { id: session.id.clone() });
+        self.tell_keeper(&ToKeeper::Drained { id: session.id });
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
         }
-        self.ended.push_back((session.id.clone(), exit));
-        self.emit(&Event::Exited { session: session.id.clone(), exit }, Some(&session.id));
+        self.ended.push_back((session.id, exit));
+        self.emit(&Event::Exited { session: session.id, exit }, Some(&session.id));
         self.session_waits_end(&session.id, exit);
         self.layout.retain(|id| *id != session.id);
+        self.earlier.names.remove(&session.id);
         self.refit = true;
         let label = session.label().to_owned();
         if self.layout.tabs().is_empty() {
@@ -378,9 +379,9 @@ impl Server {
             self.fit_sessions();
             // A capsule that stops ends its sessions one by one; what comes back is the arrangement from before that.
             if self.stopping.is_none() {
-                let names =
-                    self.sessions.iter().map(|session| (session.id.clone(), session.name.clone())).collect();
-                self.file.save(Saved { layout: self.layout.clone(), names });
+                let mut names = self.earlier.names.clone();
+                names.extend(self.sessions.iter().map(|session| (session.id, session.name.clone())));
+                self.file.save(Saved { layout: self.layout.clone(), names, colors: self.colors });
             }
         }
     }
@@ -408,15 +409,11 @@ impl Server {
         loop {
             self.flush_clients();
             self.clients.retain(|_, client| !client.is_over(deadline));
-            let left = deadline.saturating_duration_since(Instant::now());
-            if self.clients.is_empty() || left.is_zero() {
-                return;
-            }
             let clients = self.clients.values();
             let mut fds: Vec<_> =
                 clients.map(|client| PollFd::from_borrowed_fd(client.as_fd(), PollFlags::OUT)).collect();
-            let timeout = Timespec::try_from(left).unwrap_or_default();
-            if rustix::event::poll(&mut fds, Some(&timeout)).is_err() {
+            let over = fds.is_empty() || Instant::now() >= deadline;
+            if over || poll::wait(&mut fds, Some(deadline)).is_err() {
                 return;
             }
         }

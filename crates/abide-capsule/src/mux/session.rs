@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use abide_term::{Event, Term};
+use abide_term::{Event, Rgb, Term};
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -19,6 +19,7 @@ use super::recover::{self, Rebuilt};
 use super::server::Server;
 use crate::journal::{Journal, SyncJob};
 use crate::link::SessionInfo;
+use crate::protocol::Colors;
 use crate::session::{Exit, SessionId, Size};
 
 /// Input that a program has not read. Beyond this nobody who sends to it is listened to until it reads again.
@@ -62,10 +63,17 @@ pub(super) struct Session {
     unsynced_since: Option<Instant>,
     exited_at: Option<Instant>,
     at_end: bool,
+    /// Its last read found all that the kernel has room for.
+    floods: bool,
 }
 
 /// A read of fewer bytes has most likely emptied the terminal.
 const SHORT: usize = 1024;
+/// A read of as much has found all that the kernel keeps ready for one: its program is writing faster than we read.
+const FULL: usize = 3900;
+/// How long the kernel is given to have as much ready again. It takes it some microseconds, while a read that finds
+/// nothing sleeps and is woken again, which takes longer than the read.
+const REFILL: Duration = Duration::from_micros(100);
 
 impl Session {
     /// Takes over a session, and rebuilds its screen from what earlier muxes journaled.
@@ -73,8 +81,13 @@ impl Session {
         if let Err(err) = rustix::io::ioctl_fionbio(&master, true) {
             tracing::warn!(session = %info.id, "its terminal can not be read without waiting: {err}");
         }
-        let Rebuilt { journal, term, same_program } =
+        let Rebuilt { journal, mut term, same_program } =
             recover::rebuild(ring, &server.options, server.generation, info.size);
+        if let Some(colors) = server.colors {
+            set_colors(&mut term, colors);
+            // An earlier mux has told the program, or it has not asked yet.
+            drop(term.take_replies());
+        }
         let now = Instant::now();
         let watcher = (server.watch)(Watched { pid: info.pid, meta: &info.meta });
         let mut session = Self {
@@ -98,6 +111,7 @@ impl Session {
             unsynced_since: None,
             exited_at: None,
             at_end: false,
+            floods: false,
         };
         session.journal.resized(info.size);
         if let Some(exit) = info.exited {
@@ -111,8 +125,7 @@ impl Session {
         if !self.name.is_empty() {
             return &self.name;
         }
-        let program = self.program.rsplit('/').next().unwrap_or_default();
-        if program.is_empty() { self.id.as_str() } else { program }
+        self.program.rsplit('/').next().unwrap_or_default()
     }
 
     pub fn size(&self) -> Size {
@@ -136,6 +149,13 @@ impl Session {
         true
     }
 
+    /// Answers questions for colours with those of a client's terminal, and tells a program that wants to hear of a change.
+    pub fn use_colors(&mut self, colors: Colors) {
+        set_colors(&mut self.term, colors);
+        let news = self.term.take_replies();
+        self.send(&news);
+    }
+
     /// Whether there may be output to read.
     pub fn wants_to_read(&self) -> bool {
         !self.at_end
@@ -155,6 +175,9 @@ impl Session {
     pub fn read(&mut self, budget: usize, now: Instant) -> usize {
         let mut total = 0;
         while total < budget {
+            if self.floods {
+                await_refill(&self.master);
+            }
             match rustix::io::read(&self.master, self.journal.space()) {
                 Ok(0) => self.at_end = true,
                 Ok(n) => {
@@ -163,13 +186,14 @@ impl Session {
                     total += n;
                     // Less than a terminal gives at once: there is no more, and whoever waits for this shall not wait for
                     // being told so.
+                    self.floods = n >= FULL;
                     if n < SHORT {
                         break;
                     }
                     continue;
                 }
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => {}
+                Err(Errno::AGAIN) => self.floods = false,
                 // How a terminal says that nobody has it open any more.
                 Err(_) => self.at_end = true,
             }
@@ -323,6 +347,21 @@ impl Session {
 impl AsFd for Session {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.master.as_fd()
+    }
+}
+
+fn set_colors(term: &mut Term, Colors { fg, bg }: Colors) {
+    let [fg, bg] = [fg, bg].map(|[r, g, b]| Rgb::new(r, g, b));
+    term.set_default_colors(fg, bg, fg);
+}
+
+/// Looks again and again whether there is more to read, for a moment.
+fn await_refill(master: &OwnedFd) {
+    let until = Instant::now() + REFILL;
+    while rustix::io::ioctl_fionread(master).is_ok_and(|ready| ready < FULL as u64) {
+        if Instant::now() >= until {
+            return;
+        }
     }
 }
 

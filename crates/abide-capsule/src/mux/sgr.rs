@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use abide_term::{Attrs, Color, Underline};
-
-use super::glyph::Look;
+use abide_term::{Attrs, Color, Style, Underline};
 
 /// How many colours a client's terminal knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,25 +26,25 @@ const NUMBERED: [(Attrs, u8); 8] = [
 ];
 
 /// Writes what turns a terminal's pen from `from` into `to`.
-pub(super) fn change(from: &Look, to: &Look, depth: Depth, out: &mut Vec<u8>) {
+pub(super) fn change(from: &Style, to: &Style, depth: Depth, out: &mut Vec<u8>) {
     if from == to {
         return;
     }
     out.extend_from_slice(b"\x1b[");
     let start = out.len();
     // Single attributes can not be taken away reliably everywhere, so going back starts from nothing.
-    let takes_away = from.attrs & !to.attrs != 0
+    let takes_away = !to.attrs.contains(from.attrs)
         || (from.underline != Underline::None && to.underline == Underline::None)
         || (from.underline_color != Color::Default && to.underline_color == Color::Default);
     let mut from = *from;
-    if takes_away || *to == Look::default() {
-        from = Look::default();
+    if takes_away || *to == Style::default() {
+        from = Style::default();
         if *to != from {
             out.extend_from_slice(b"0;");
         }
     }
     for (attr, number) in NUMBERED {
-        if to.attrs & !from.attrs & attr.bits() != 0 {
+        if to.attrs.contains(attr) && !from.attrs.contains(attr) {
             number_to(out, number);
         }
     }
@@ -126,7 +124,7 @@ fn nearest(r: u8, g: u8, b: u8) -> u8 {
 mod tests {
     use super::*;
 
-    fn written(from: &Look, to: &Look) -> String {
+    fn written(from: &Style, to: &Style) -> String {
         let mut out = Vec::new();
         change(from, to, Depth::Direct, &mut out);
         String::from_utf8(out).unwrap()
@@ -134,15 +132,15 @@ mod tests {
 
     #[test]
     fn only_what_changes_is_written() {
-        let plain = Look::default();
-        let red = Look { fg: Color::Indexed(1), ..plain };
-        let bold_red = Look { attrs: Attrs::BOLD.bits(), ..red };
+        let plain = Style::default();
+        let red = Style { fg: Color::Indexed(1), ..plain };
+        let bold_red = Style { attrs: Attrs::BOLD, ..red };
         assert_eq!(written(&plain, &plain), "");
         assert_eq!(written(&plain, &red), "\x1b[31m");
         assert_eq!(written(&red, &bold_red), "\x1b[1m");
         assert_eq!(written(&bold_red, &red), "\x1b[0;31m");
         assert_eq!(written(&bold_red, &plain), "\x1b[m");
-        let bright = Look { bg: Color::Indexed(9), ..plain };
+        let bright = Style { bg: Color::Indexed(9), ..plain };
         assert_eq!(written(&plain, &bright), "\x1b[101m");
         assert_eq!(written(&bright, &red), "\x1b[31;49m");
     }
@@ -153,8 +151,8 @@ mod tests {
         assert_eq!(nearest(0, 0, 0), 16);
         assert_eq!(nearest(128, 128, 128), 244);
         let mut out = Vec::new();
-        let to = Look { fg: Color::Rgb(255, 255, 255), ..Look::default() };
-        change(&Look::default(), &to, Depth::Palette, &mut out);
+        let to = Style { fg: Color::Rgb(255, 255, 255), ..Style::default() };
+        change(&Style::default(), &to, Depth::Palette, &mut out);
         assert_eq!(out, b"\x1b[38;5;231m");
     }
 }

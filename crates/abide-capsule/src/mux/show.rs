@@ -48,15 +48,15 @@ impl Server {
     }
 
     fn on_term_event(&mut self, index: usize, event: TermEvent) {
-        let id = self.sessions[index].id.clone();
+        let id = self.sessions[index].id;
         let session = Some(&id);
         match event {
             TermEvent::Bell => {
                 self.mark(index, Mark::Bell);
                 views(self).for_each(|view| view.pass_on(b"\x07"));
-                self.emit(&Event::Bell { session: id.clone() }, session);
+                self.emit(&Event::Bell { session: id }, session);
             }
-            TermEvent::Title(title) => self.emit(&Event::Title { session: id.clone(), title }, session),
+            TermEvent::Title(title) => self.emit(&Event::Title { session: id, title }, session),
             TermEvent::Notify(text) => {
                 if self.options.notifications {
                     let now = self.now;
@@ -67,7 +67,7 @@ impl Server {
                         view.pass_on(b"\x07");
                     }
                 }
-                self.emit(&Event::Notification { session: id.clone(), text }, session);
+                self.emit(&Event::Notification { session: id, text }, session);
             }
             TermEvent::Clipboard { selection, data } if self.options.clipboard => {
                 let bytes = clipboard(&selection, &data);
@@ -76,13 +76,7 @@ impl Server {
                     view.pass_on(&bytes);
                 }
             }
-            TermEvent::Status(_)
-            | TermEvent::Clipboard { .. }
-            | TermEvent::ClipboardQuery { .. }
-            | TermEvent::IconTitle(_)
-            | TermEvent::Cwd(_)
-            | TermEvent::Mark(_)
-            | TermEvent::ScrollbackCleared => {}
+            TermEvent::Status(_) | TermEvent::Clipboard { .. } => {}
         }
     }
 
@@ -118,7 +112,7 @@ impl Server {
         for (session, size) in panes {
             let resized = self.session_mut(&session).is_some_and(|session| session.resize(size));
             if resized {
-                self.emit(&Event::Resized { session: session.clone(), size }, Some(&session));
+                self.emit(&Event::Resized { session, size }, Some(&session));
             }
         }
         for session in self.sessions.iter_mut().filter(|session| seen && members.contains(&session.id)) {

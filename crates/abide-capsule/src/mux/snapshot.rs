@@ -1,9 +1,9 @@
 //! A session's screen for whoever asks: as text, with colours, or cell by cell.
 
-use abide_term::{Attrs, Cell, Color, Term, Underline};
+use abide_term::{Attrs, Cell, Color, Style, Term, Underline};
 
 use super::compose::row_text;
-use super::glyph::Look;
+use super::glyph::look_of;
 use super::sgr::{self, Depth};
 use crate::protocol::{self, Format, Refusal, SnapshotReply, error_code};
 use crate::session::{SessionId, Size};
@@ -52,7 +52,7 @@ pub(super) fn take(
     }
     let cursor = term.cursor();
     Ok(SnapshotReply {
-        session: id.clone(),
+        session: *id,
         size: Size { cols: size.cols, rows: size.rows },
         cursor: protocol::Cursor { col: cursor.x, row: cursor.y, visible: cursor.visible },
         alternate: term.modes().alternate_screen,
@@ -65,15 +65,15 @@ pub(super) fn take(
 
 fn ansi(term: &Term, row: &[Cell]) -> String {
     let used = row.iter().rposition(|cell| *cell != Cell::default()).map_or(0, |last| last + 1);
-    let (mut out, mut pen, mut buffer) = (Vec::new(), Look::default(), [0; 4]);
+    let (mut out, mut pen, mut buffer) = (Vec::new(), Style::default(), [0; 4]);
     for cell in row[..used].iter().filter(|cell| !cell.is_continuation()) {
-        let look = Look::from(cell.style());
+        let look = look_of(cell);
         sgr::change(&pen, &look, Depth::Direct, &mut out);
         pen = look;
         let text = term.grapheme(cell, &mut buffer);
         out.extend_from_slice(if text.is_empty() { " " } else { text }.as_bytes());
     }
-    sgr::change(&pen, &Look::default(), Depth::Direct, &mut out);
+    sgr::change(&pen, &Style::default(), Depth::Direct, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -128,7 +128,7 @@ mod tests {
     fn snapshot(output: &[u8], format: Format, scrollback: bool) -> SnapshotReply {
         let mut term = Term::new(abide_term::Size { cols: 10, rows: 2 }, Options::default());
         term.feed(output);
-        take(&SessionId::new("a").unwrap(), &term, format, scrollback).unwrap()
+        take(&SessionId(1), &term, format, scrollback).unwrap()
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         for _ in 0..1000 {
             term.feed(b"x\r\n");
         }
-        let refusal = take(&SessionId::new("a").unwrap(), &term, Format::Cells, true).unwrap_err();
+        let refusal = take(&SessionId(1), &term, Format::Cells, true).unwrap_err();
         assert_eq!(refusal.code, error_code::TOO_LARGE);
     }
 }

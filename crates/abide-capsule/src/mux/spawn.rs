@@ -64,7 +64,7 @@ impl Server {
             meta: serde_json::json!({ "shell": argv, PASSING: true }),
             argv,
         };
-        let like = Some(session.id.clone());
+        let like = Some(session.id);
         self.ask_to_spawn(client, What::Shell(place), spec, like);
     }
 
@@ -98,7 +98,7 @@ impl Server {
             Some(Asked { what: What::Shell(Where::Beside(session, direction)), .. }) => {
                 self.layout.split(session, *direction, &info.id)
             }
-            _ => self.layout.add_as_in(&self.earlier, &info.id),
+            _ => self.layout.add_as_in(&self.earlier.layout, &info.id),
         };
         self.refit = true;
         let Some(asked) = asked else { return };
@@ -111,7 +111,7 @@ impl Server {
                 if focus {
                     self.show_to_all(&info.id);
                 }
-                self.reply(asked.client, request, Ok(SpawnReply { session: info.id.clone(), pid: info.pid }));
+                self.reply(asked.client, request, Ok(SpawnReply { session: info.id, pid: info.pid }));
             }
             What::Upgrade { .. } => {}
         }
@@ -192,11 +192,14 @@ impl Server {
         upgrades
     }
 
-    /// An id that no session has, and no journal of an earlier one.
+    /// An id that no session has, and no journal or name of an earlier one.
     fn free_id(&self) -> SessionId {
-        let taken = |id: &SessionId| self.session(id).is_some() || self.unit.journal(id).exists();
-        let mut numbers = (1u64..).filter_map(|number| SessionId::new(format!("s{number}")).ok());
-        numbers.find(|id| !taken(id)).unwrap_or_else(|| self.sessions[0].id.clone())
+        let taken = |id: &SessionId| {
+            self.session(id).is_some()
+                || self.unit.journal(id).exists()
+                || self.earlier.names.contains_key(id)
+        };
+        (1..u32::MAX).map(SessionId).find(|id| !taken(id)).unwrap_or(SessionId(u32::MAX))
     }
 }
 

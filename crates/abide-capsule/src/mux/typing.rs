@@ -229,20 +229,18 @@ impl Server {
         let Some(shape) = &view.shape else { return };
         let Some((x, y)) = shape.in_tab(event.x, event.y) else { return };
         let Some(pane) = shape.placement.pane_at(x, y) else { return };
-        let (session, rect) = (pane.session.clone(), pane.rect);
+        let (session, rect) = (pane.session, pane.rect);
         let event = event.at(x - rect.x, y - rect.y);
         if let (Some(direction), true) = (event.wheel(), self.wheel_is_ours(id, &session)) {
             return self.on_wheel(id, direction);
         }
-        if view.mode != Mode::Session {
+        // The focus is everybody's.
+        if view.mode != Mode::Session || view.read_only {
             return;
         }
         if event.is_press() && self.layout.tab_of(&session).is_some_and(|tab| tab.focused != session) {
             self.layout.focus(&session);
             self.refit = true;
-        }
-        if view_is_read_only(self, id) {
-            return;
         }
         if let Some(session) = self.session_mut(&session) {
             let report = event.write(&session.term.modes(), CELL_PIXELS);
@@ -292,7 +290,7 @@ impl Server {
         if self.awaits_shell(id) {
             return self.hold(id, bytes);
         }
-        let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused.clone()) else { return };
+        let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused) else { return };
         self.attention.typed(&focused, self.now);
         if let Some(session) = self.session_mut(&focused)
             && !session.send(bytes)
@@ -330,10 +328,6 @@ const CELL_PIXELS: (u16, u16) = (8, 16);
 
 fn wants_wheel(modes: &Modes) -> bool {
     modes.mouse != abide_term::MouseMode::None
-}
-
-fn view_is_read_only(server: &Server, id: ClientId) -> bool {
-    server.view(id).is_none_or(|view| view.read_only)
 }
 
 /// The first character of input, and how many bytes it takes; what is not UTF-8 is a character that means nothing.

@@ -33,11 +33,11 @@ impl Server {
                 self.reply(client, id, subscription);
             }
             Verb::Kill(kill) => {
-                let done = self.pass_on(&kill.session, ToKeeper::Kill { id: kill.session.clone() });
+                let done = self.pass_on(&kill.session, ToKeeper::Kill { id: kill.session });
                 self.reply(client, id, done);
             }
             Verb::Signal(signal) => {
-                let message = ToKeeper::Signal { id: signal.session.clone(), signal: signal.signal };
+                let message = ToKeeper::Signal { id: signal.session, signal: signal.signal };
                 let done = self.pass_on(&signal.session, message);
                 self.reply(client, id, done);
             }
@@ -97,7 +97,7 @@ impl Server {
             keeper_pid: rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get()),
             mux_pid: std::process::id().cast_signed(),
             attached: self.attached(),
-            focused: self.layout.current().map(|tab| tab.focused.clone()),
+            focused: self.layout.current().map(|tab| tab.focused),
             sessions: self
                 .layout
                 .sessions()
@@ -110,7 +110,7 @@ impl Server {
 
     pub fn status_of(&self, session: &Session) -> SessionStatus {
         SessionStatus {
-            id: session.id.clone(),
+            id: session.id,
             name: session.name.clone(),
             program: session.program.clone(),
             pid: session.pid,
@@ -126,9 +126,9 @@ impl Server {
     }
 
     fn snapshot(&self, ask: &Snapshot) -> Result<SnapshotReply, Refusal> {
-        let focused = || self.layout.current().map(|tab| tab.focused.clone());
+        let focused = || self.layout.current().map(|tab| tab.focused);
         let no_session = || Refusal::new(error_code::NO_SUCH_SESSION, "there is no session");
-        let id = ask.session.clone().or_else(focused).ok_or_else(no_session)?;
+        let id = ask.session.or_else(focused).ok_or_else(no_session)?;
         let session = self.session(&id).ok_or_else(|| no_such_session(&id))?;
         snapshot::take(&id, &session.term, ask.format, ask.scrollback)
     }
@@ -155,8 +155,7 @@ impl Server {
         }
         if let Some(session) = self.session_mut(&resize.session) {
             session.resize(resize.size);
-            let event =
-                crate::protocol::Event::Resized { session: resize.session.clone(), size: session.size() };
+            let event = crate::protocol::Event::Resized { session: resize.session, size: session.size() };
             self.emit(&event, Some(&resize.session));
         }
         Ok(Done {})

@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
+use abide_model::StatusBar;
+
 use super::bar::{Bar, Mark, TabLabel};
 use super::command::HELP;
 use super::compose::{Scene, Shape, Source, tab_area};
 use super::glyph::Strings;
 use super::layout::{Layout, Tab};
 use super::mirror::Outer;
-use super::options::{MuxOptions, StatusBar};
+use super::options::MuxOptions;
 use super::place::Placement;
 use super::scroll::Scroll;
 use super::session::Session;

@@ -4,7 +4,7 @@ use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use abide_sys::poll::{self, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid};
 
@@ -89,7 +89,8 @@ impl Held {
     pub fn wait(&self) -> io::Result<End> {
         let (mut exit, mut cause, mut ending) = (None, Cause::Itself, None::<Ending>);
         loop {
-            self.sleep(ending.as_ref().map(Ending::deadline))?;
+            let until = ending.as_ref().map(Ending::deadline);
+            poll::wait(&mut [PollFd::new(&self.signals, PollFlags::IN)], until)?;
             let now = Instant::now();
             if let (Some(asked), None) = (self.asked()?, &ending) {
                 cause = asked;
@@ -119,15 +120,6 @@ impl Held {
             };
         }
         Ok(asked)
-    }
-
-    fn sleep(&self, until: Option<Instant>) -> io::Result<()> {
-        let left = until.map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        match rustix::event::poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(err) => Err(err.into()),
-        }
     }
 
     /// Reaps whatever ended; gives the session's exit if that was among it.

@@ -14,15 +14,24 @@ pub struct Attach {
     /// Watch only: input is ignored and the size does not count.
     #[serde(default)]
     pub read_only: bool,
-    /// The client's `TERM`.
-    #[serde(default)]
-    pub term: String,
-    /// What the client knows about its terminal, e.g. `truecolor`, `kitty-keyboard`, `osc52`.
+    /// What the client knows about its terminal: `truecolor`, `kitty-keyboard`.
     #[serde(default)]
     pub caps: Vec<String>,
+    /// The terminal's own colours, as far as it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colors: Option<Colors>,
     /// The session to show first; the focused one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+}
+
+/// The colours of a terminal where a program chooses none: red, green and blue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Colors {
+    /// Of the text.
+    pub fg: [u8; 3],
+    /// Of what is behind it.
+    pub bg: [u8; 3],
 }
 
 /// The payload of a [`Kind::Resize`](super::Kind::Resize) frame.
@@ -32,27 +41,19 @@ pub struct Resize {
     pub cols: u16,
     /// Rows.
     pub rows: u16,
-    /// Width in pixels, 0 where unknown.
-    pub width_px: u16,
-    /// Height in pixels, 0 where unknown.
-    pub height_px: u16,
 }
 
 impl Resize {
-    /// The payload: four little-endian numbers.
-    pub fn to_bytes(self) -> [u8; 8] {
-        let mut bytes = [0; 8];
-        let values = [self.cols, self.rows, self.width_px, self.height_px];
-        for (slot, value) in bytes.chunks_exact_mut(2).zip(values) {
-            slot.copy_from_slice(&value.to_le_bytes());
-        }
-        bytes
+    /// The payload: two little-endian numbers.
+    pub fn to_bytes(self) -> [u8; 4] {
+        let ([a, b], [c, d]) = (self.cols.to_le_bytes(), self.rows.to_le_bytes());
+        [a, b, c, d]
     }
 
     /// Reads a payload; what a newer version adds behind is ignored.
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
-        let value = |at: usize| Some(u16::from_le_bytes([*payload.get(at)?, *payload.get(at + 1)?]));
-        Some(Self { cols: value(0)?, rows: value(2)?, width_px: value(4)?, height_px: value(6)? })
+        let [a, b, c, d] = *payload.first_chunk()?;
+        Some(Self { cols: u16::from_le_bytes([a, b]), rows: u16::from_le_bytes([c, d]) })
     }
 }
 

@@ -35,10 +35,6 @@ pub enum Kind {
     Output = 8,
     /// JSON [`Bye`](super::Bye), the last frame of either side.
     Bye = 9,
-    /// Asks for a [`Kind::Pong`] with the same payload.
-    Ping = 10,
-    /// Answers a [`Kind::Ping`].
-    Pong = 11,
     /// Client to mux, with a descriptor of the client's terminal, which it does not read from here on: read and draw
     /// there yourself. Answered by a [`Kind::Lent`], or by a refusal, after which everything stays as it was.
     Lend = 12,
@@ -47,7 +43,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 11] = [
         Self::Hello,
         Self::Request,
         Self::Reply,
@@ -57,15 +53,13 @@ impl Kind {
         Self::Resize,
         Self::Output,
         Self::Bye,
-        Self::Ping,
-        Self::Pong,
         Self::Lend,
         Self::Lent,
     ];
 
     /// The kind with this number, if this build knows it.
     pub fn from_byte(byte: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(byte).checked_sub(1)?).copied()
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

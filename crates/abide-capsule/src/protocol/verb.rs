@@ -19,7 +19,7 @@ pub trait Call: Serialize {
 macro_rules! verbs {
     ($($word:literal $name:ident => $reply:ty),+ $(,)?) => {
         /// Any request, as the mux receives it.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Deserialize)]
         #[serde(tag = "verb")]
         pub enum Verb {
             $(#[doc = concat!("`", $word, "`")] #[serde(rename = $word)] $name($name)),+
@@ -34,11 +34,6 @@ macro_rules! verbs {
             impl Call for $name {
                 const VERB: &'static str = $word;
                 type Reply = $reply;
-            }
-            impl From<$name> for Verb {
-                fn from(request: $name) -> Self {
-                    Self::$name(request)
-                }
             }
         )+
     };
@@ -63,7 +58,7 @@ verbs! {
 }
 
 /// A request with the number that its reply will carry.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Request {
     /// A number of the client's choosing.
     pub id: u64,
@@ -169,8 +164,6 @@ pub mod error_code {
     pub const UPGRADE_REFUSED: &str = "upgrade_refused";
     /// The answer would exceed a frame, or a queue is full.
     pub const TOO_LARGE: &str = "too_large";
-    /// The capsule is stopping.
-    pub const STOPPING: &str = "stopping";
     /// A fault of the mux itself.
     pub const INTERNAL: &str = "internal";
 }

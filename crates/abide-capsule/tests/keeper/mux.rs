@@ -85,7 +85,7 @@ impl Mux {
         loop {
             match self.link.recv::<ToMux>() {
                 Ok(Some((ToMux::Retire, _))) | Ok(None) => {
-                    self.sessions.values_mut().for_each(|session| session.journal.sync().unwrap());
+                    self.sessions.values_mut().for_each(Session::sync);
                     return false;
                 }
                 Ok(Some((message, fds))) => self.on_keeper(message, fds),
@@ -125,11 +125,11 @@ impl Mux {
         match message {
             ToMux::Session(info) => {
                 if let Some((client, id)) = info.request.and_then(|request| self.waiting.remove(&request)) {
-                    let reply = SpawnReply { session: info.id.clone(), pid: info.pid };
+                    let reply = SpawnReply { session: info.id, pid: info.pid };
                     self.reply(client, &ReplyTo::new(id, Ok(reply)));
                 }
                 let session = Session::new(info, fds.remove(0), &self.unit, self.generation);
-                self.sessions.insert(session.info.id.clone(), session);
+                self.sessions.insert(session.info.id, session);
             }
             ToMux::Exited { id, exit } => {
                 let session = self.sessions.get_mut(&id).unwrap();
@@ -209,7 +209,7 @@ impl Mux {
 
     fn status(&self) -> StatusReply {
         let status = |session: &Session| SessionStatus {
-            id: session.info.id.clone(),
+            id: session.info.id,
             name: session.info.name.clone(),
             program: session.info.program.clone(),
             pid: session.info.pid,
@@ -247,12 +247,12 @@ impl Mux {
             session.read();
             let quiet = session.at_end || session.last_output.elapsed() > QUIET;
             if session.info.exited.is_some() && quiet {
-                done.push(session.info.id.clone());
+                done.push(session.info.id);
             }
         }
         for id in done {
             let mut session = self.sessions.remove(&id).unwrap();
-            session.journal.sync().unwrap();
+            session.sync();
             let verdict = self.unit.state_dir().join(format!("{id}.verdict"));
             std::fs::write(verdict.with_extension("new"), session.stream.summary()).unwrap();
             std::fs::rename(verdict.with_extension("new"), verdict).unwrap();
@@ -280,6 +280,10 @@ impl Session {
         }
         journal.resized(info.size);
         Self { info, master: File::from(master), journal, stream, at_end: false, last_output: Instant::now() }
+    }
+
+    fn sync(&mut self) {
+        self.journal.sync_job().unwrap().unwrap().run().unwrap();
     }
 
     fn read(&mut self) {

@@ -1,6 +1,7 @@
 //! What must hold of a keeper.
 
 use std::fs;
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use abide_capsule::journal::{Chunk, Recovered};
 use abide_capsule::keeper::{ExitRecord, KeeperArgs, LaunchError, Launching, StopReason};
-use abide_capsule::protocol::{CallError, Kill, Shutdown, Spawn, Upgrade, error_code};
+use abide_capsule::protocol::{CallError, Kill, Kind, Shutdown, Spawn, Upgrade, encode_json, error_code};
 use abide_capsule::session::{Exit, Size, SpawnSpec};
 use abide_capsule::socket;
 use abide_sys::process;
@@ -51,6 +52,9 @@ tests![
     a_running_capsule_moves_to_a_new_binary_and_its_sessions_do_not_notice,
     a_binary_that_can_not_take_over_is_refused_and_everything_goes_on,
     a_binary_that_vanishes_after_its_answer_changes_nothing,
+    a_stop_that_meets_an_upgrade_is_carried_out_and_recorded,
+    a_kill_that_meets_an_upgrade_is_carried_out,
+    a_capsule_whose_mux_can_not_run_ends_with_its_last_session,
     as_pid_1_it_reaps_serves_and_stops,
 ];
 
@@ -204,6 +208,7 @@ fn the_last_output_of_a_session_is_kept_while_there_is_no_mux() {
     // A mux that can not start yet.
     let mux = capsule.file("mux");
     capsule.config.mux = vec![mux.as_os_str().into(), "capsule".into(), "mux".into()];
+    capsule.config.mux_pause_ms = 500;
     let launched = capsule.launch(shell("a", "echo the very last words"));
     wait_for("the session's end", || (!is_running(launched.session_pid)).then_some(()));
     wait_for("the end to be recorded", || {
@@ -260,7 +265,7 @@ fn the_mux_may_die_two_hundred_times_under_output_and_no_byte_is_lost_or_doubled
     fs::write(&stop, "").unwrap();
     for name in ["a", "b", "c"] {
         let verdict = wait_for("the end of a flood", || {
-            let file = capsule.unit.state_dir().join(format!("{name}.verdict"));
+            let file = capsule.unit.state_dir().join(format!("{}.verdict", id(name)));
             fs::read_to_string(file).ok()
         });
         assert_eq!(verdict, "complete", "{name}");
@@ -399,7 +404,7 @@ fn sigterm_ends_the_stubborn_by_force_and_is_recorded_as_such() {
     send_signal(capsule.keeper_pid(), Signal::TERM);
     let record = capsule.ended();
     assert_eq!(record.reason, Some(StopReason::Sigterm));
-    let exits: Vec<_> = record.sessions.iter().map(|s| (s.id.as_str(), s.exit, s.stopped)).collect();
+    let exits: Vec<_> = record.sessions.iter().map(|s| (s.name.as_str(), s.exit, s.stopped)).collect();
     assert_eq!(exits, [("polite", Some(Exit::Code(7)), true), ("stubborn", Some(Exit::Signal(9)), true)]);
     assert!(journaled(&capsule, "polite").contains("cleaned up"));
     assert!(!capsule.unit.run_dir().join("sock").exists());
@@ -488,7 +493,7 @@ fn a_running_capsule_moves_to_a_new_binary_and_its_sessions_do_not_notice() {
     assert!(matches!(capsule.try_launch(shell("x", "true")), Err(LaunchError::AlreadyRunning)));
     assert!(ExitRecord::read(&capsule.unit).unwrap().unwrap().keeper_is_alive() == Some(true));
     fs::write(&stop, "").unwrap();
-    let verdict = capsule.unit.state_dir().join("flood.verdict");
+    let verdict = capsule.unit.state_dir().join(format!("{}.verdict", id("flood")));
     assert_eq!(wait_for("the end of the flood", || fs::read_to_string(&verdict).ok()), "complete");
     // Its children are still its own: it learns how they end.
     send_signal(launched.session_pid, Signal::KILL);
@@ -539,6 +544,52 @@ fn a_binary_that_vanishes_after_its_answer_changes_nothing() {
     capsule.connect().call(&Spawn { spec: Box::new(report), focus: false }, CALL).unwrap();
     let report: Report = wait_for("the report", || serde_json::from_slice(&fs::read(&file).ok()?).ok());
     assert_eq!(report.descriptors, [0, 1, 2]);
+}
+
+fn a_stop_that_meets_an_upgrade_is_carried_out_and_recorded() {
+    let mut capsule = Capsule::new();
+    let launched = capsule.launch(shell("a", "exec sleep 1000"));
+    let mux = capsule.status().mux_pid;
+    // It is asked just when everything is told to end, and the old mux does not go at once.
+    let meeting = format!("[ $2 = probe ] && kill -STOP {mux} && kill -TERM $PPID");
+    let newer = script(&capsule, "newer", &format!("{meeting}\nexec {} \"$@\"", exe().as_path().display()));
+    let mut connection = capsule.connect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| connection.call(&Upgrade { exe: newer.as_os_str().into() }, CALL).unwrap_err());
+        wait_for("the session's end", || (!is_running(launched.session_pid)).then_some(()));
+        send_signal(mux, Signal::CONT);
+    });
+    let record = capsule.ended();
+    assert_eq!((record.reason, record.sessions[0].stopped), (Some(StopReason::Sigterm), true));
+}
+
+fn a_kill_that_meets_an_upgrade_is_carried_out() {
+    let mut capsule = Capsule::new();
+    capsule.config.grace_ms = 200;
+    let script = "trap '' TERM HUP; echo ready; while :; do sleep 0.05; done";
+    let stubborn = capsule.launch(shell("stubborn", script));
+    wait_for("the session", || journaled_so_far(&capsule, "stubborn").contains("ready").then_some(()));
+    let mut frames = Vec::new();
+    let upgrade = serde_json::json!({ "id": 1, "verb": "upgrade", "exe": exe() });
+    for request in [upgrade, serde_json::json!({ "id": 2, "verb": "kill", "session": id("stubborn") })] {
+        encode_json(Kind::Request, &request, &mut frames).unwrap();
+    }
+    let (mut stream, _) = capsule.connect().into_parts();
+    stream.write_all(&frames).unwrap();
+    wait_for("its end", || (!is_running(stubborn.session_pid)).then_some(()));
+    assert_eq!(capsule.ended().sessions[0].exit, Some(Exit::Signal(9)));
+}
+
+fn a_capsule_whose_mux_can_not_run_ends_with_its_last_session() {
+    for (mux, complaints) in [("/no/such/mux", 1), ("false", 0)] {
+        let mut capsule = Capsule::new();
+        capsule.config.mux = vec![mux.into()];
+        capsule.launch(shell("a", "exit 3"));
+        let record = capsule.ended();
+        assert_eq!(record.reason, Some(StopReason::LastSessionEnded));
+        assert_eq!(record.sessions[0].exit, Some(Exit::Code(3)));
+        assert_eq!(capsule.log().matches("can not be started").count(), complaints);
+    }
 }
 
 /// A process that does not outlive a failed test.

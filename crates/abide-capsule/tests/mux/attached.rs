@@ -1,13 +1,14 @@
 //! Looking at sessions: attaching, leaving, sizes, several clients.
 
 use abide_capsule::journal::Recovered;
-use abide_capsule::mux::{MuxOptions, StatusBar};
+use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{Focus, Spawn, Until};
 use abide_capsule::session::Exit;
-use abide_term::{Options, Term};
+use abide_model::StatusBar;
+use abide_term::{Options, Rgb, Term};
 use rustix::process::Signal;
 
-use crate::support::{Capsule, id, part, shell, wait_for};
+use crate::support::{Capsule, id, part, send_signal, shell, wait_for};
 use crate::terminal::Terminal;
 use crate::tests;
 
@@ -19,6 +20,8 @@ tests![
     without_a_status_bar_the_session_has_the_whole_terminal,
     the_size_follows_the_client_that_was_used_last_and_the_other_sees_a_part_or_a_pattern,
     a_client_that_only_watches_types_nothing_and_decides_nothing,
+    a_client_that_only_watches_leaves_the_focus_where_it_is,
+    programs_are_told_the_colours_of_the_terminal_that_was_attached_last,
     the_terminal_gets_the_modes_the_title_and_the_bell_of_the_session,
     the_clipboard_is_written_only_where_that_is_allowed,
     an_update_that_is_announced_is_shown_whole,
@@ -135,6 +138,45 @@ fn a_client_that_only_watches_types_nothing_and_decides_nothing() {
     assert!(watcher.end().starts_with("detached"));
 }
 
+fn a_client_that_only_watches_leaves_the_focus_where_it_is() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut user = Terminal::attach(&capsule, 80, 24, &[]);
+    user.wait_text("ready$");
+    user.type_keys("\x02%");
+    let two_prompts = |term: &Term| term.text().matches("ready$").count() == 2;
+    user.wait_until("two prompts", two_prompts);
+    let mut watcher = Terminal::attach(&capsule, 80, 24, &["read-only", "session=main"]);
+    watcher.wait_until("two prompts", two_prompts);
+    assert_eq!(capsule.status().focused, Some(id("s1")), "being shown one is not choosing it");
+    watcher.type_keys("\x1b[<0;3;3M\x1b[<0;3;3mx");
+    watcher.wait_text("only watches");
+    assert_eq!(capsule.status().focused, Some(id("s1")));
+}
+
+fn programs_are_told_the_colours_of_the_terminal_that_was_attached_last() {
+    let capsule = Capsule::running(&["raw", "\\e[?2031h"]);
+    let mut dark = Terminal::attach(&capsule, 80, 24, &[]);
+    dark.wait_text("listening");
+    let mut light = Terminal::attach(&capsule, 80, 24, &[]);
+    light.term.set_default_colors(Rgb::new(0x11, 0x22, 0x33), Rgb::new(255, 255, 255), Rgb::default());
+    light.wait_text("<\\x1b[?997;2n>");
+    // So is one that begins later, and one that asks when nobody is attached to a mux that has just begun.
+    capsule.call(&Spawn { spec: Box::new(part("later", &["shell"])), focus: true });
+    capsule.send_line("later", "say \\e]11;?\\a");
+    capsule.wait_text("later", "]11;rgb:ffff/ffff/ffff");
+    // Ends the line that the answer is in.
+    capsule.send_line("later", "");
+    for terminal in [&mut dark, &mut light] {
+        terminal.type_keys("\x02d");
+        terminal.end();
+    }
+    let mux = capsule.status().mux_pid;
+    send_signal(mux, Signal::KILL);
+    wait_for("another mux", || (capsule.status().mux_pid != mux).then_some(()));
+    capsule.send_line("later", "say \\e]10;?\\a");
+    capsule.wait_text("later", "]10;rgb:1111/2222/3333");
+}
+
 fn the_terminal_gets_the_modes_the_title_and_the_bell_of_the_session() {
     let setup = "\\e[?1h\\e=\\e[?2004h\\e[?1004h\\e[?1003h\\e[?1006h\\e[5\u{20}q\\e]2;my title\\a\\a";
     let capsule = Capsule::running(&["raw", setup]);
@@ -201,7 +243,7 @@ fn the_last_words_of_a_session_are_not_lost_though_a_grandchild_keeps_its_termin
     let recovered = Recovered::read(&capsule.unit.journal(&id("brief"))).unwrap();
     let checkpoint = recovered.checkpoint.as_ref().unwrap();
     let term = Term::restore(&checkpoint.blob, Options::default()).unwrap();
-    assert!(term.full_text().contains("last words"));
+    assert!(term.text().contains("last words"));
 }
 
 fn one_of_several_sessions_that_ends_leaves_the_others_on_the_screen() {

@@ -3,7 +3,7 @@
 use abide_capsule::session::Size;
 use abide_term::Term;
 
-use crate::support::{Capsule, part, wait_for};
+use crate::support::{Capsule, id, part, wait_for};
 use crate::terminal::Terminal;
 use crate::tests;
 
@@ -116,7 +116,8 @@ fn a_new_shell_has_the_environment_and_the_directory_of_the_session_and_leaves_n
     terminal.wait_text("ended (exit code 0)");
     wait_for("the journal's end", || (!ring.exists()).then_some(()));
     let left: Vec<_> = std::fs::read_dir(capsule.unit.journal_dir()).unwrap().flatten().collect();
-    assert!(left.iter().all(|entry| entry.file_name().to_string_lossy().starts_with("main.")), "{left:?}");
+    let main = format!("{}.", id("main"));
+    assert!(left.iter().all(|entry| entry.file_name().to_string_lossy().starts_with(&main)), "{left:?}");
 }
 
 fn splits_share_the_screen_take_the_focus_in_turn_and_are_drawn_with_a_line() {

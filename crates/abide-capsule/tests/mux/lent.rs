@@ -218,8 +218,9 @@ fn what_is_no_terminal_of_ours_is_refused_and_closed() {
     for fds in [&[][..], &[writer_fd], &[blocking.as_fd()], &[terminal_fd, writer_fd], &[writer_fd; 4]] {
         wait_for_kind(&mut send_with(&capsule, Kind::Lend, fds), Kind::Reply);
     }
-    let mut other = send_with(&capsule, Kind::Ping, &[writer_fd]);
-    wait_for_kind(&mut other, Kind::Pong);
+    // A frame that has no use for one.
+    let mut other = send_with(&capsule, Kind::Request, &[writer_fd]);
+    wait_for_kind(&mut other, Kind::Reply);
     drop(writer);
     rustix::io::ioctl_fionbio(&reader, true).unwrap();
     wait_for("the end of the last copy", || (reader.read(&mut [0]).ok() == Some(0)).then_some(()));

@@ -8,14 +8,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use abide_capsule::client::{self, AttachEnd, AttachOptions};
-use abide_capsule::session::SessionId;
 use abide_capsule::unit::Unit;
 use abide_term::{Options, Term};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pty::OpenptFlags;
 use rustix::termios::{Termios, Winsize};
 
-use crate::support::{Capsule, exe, send_signal};
+use crate::support::{Capsule, exe, id, send_signal};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -25,11 +24,8 @@ pub fn play_client(args: &[&str]) {
         panic!("client UNIT RESULT [read-only] [panic] [session=ID]")
     };
     let session = flags.iter().find_map(|flag| flag.strip_prefix("session="));
-    let options = AttachOptions {
-        session: session.map(|id| SessionId::new(id).unwrap()),
-        read_only: flags.contains(&"read-only"),
-        prefix: 0,
-    };
+    let options =
+        AttachOptions { session: session.map(id), read_only: flags.contains(&"read-only"), prefix: 0 };
     // In the middle of everything, from a thread that has nothing to do with it.
     let panicking = flags.contains(&"panic").then(|| {
         std::thread::spawn(|| {

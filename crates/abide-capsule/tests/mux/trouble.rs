@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::mux::MuxOptions;
-use abide_capsule::protocol::{Attach, Connection, Kind, Spawn, Until, encode_json};
+use abide_capsule::protocol::{Attach, Connection, Kind, Rename, Shutdown, Spawn, Until, encode_json};
 use rustix::process::Signal;
 
-use crate::support::{CALL, Capsule, part, send_signal, shell, wait_for};
+use crate::support::{CALL, Capsule, id, part, send_signal, shell, wait_for};
 use crate::terminal::Terminal;
 use crate::tests;
 
@@ -24,6 +24,7 @@ tests![
     an_idle_mux_with_a_client_does_nothing_at_all,
     without_a_journal_everything_works_but_the_past,
     the_scrollback_of_an_earlier_run_is_there_and_its_modes_are_not,
+    names_come_back_with_each_session_of_a_later_run,
     a_client_that_breaks_off_leaves_no_trace,
 ];
 
@@ -224,6 +225,25 @@ fn the_scrollback_of_an_earlier_run_is_there_and_its_modes_are_not() {
     wait_for("the client", || (capsule.status().attached == 1).then_some(()));
     terminal.wait_until("the same screen", |term| term.text() == screen);
     assert!(!capsule.snapshot("main", false).alternate);
+}
+
+fn names_come_back_with_each_session_of_a_later_run() {
+    let names = ["main", "second", "third"];
+    let mut capsule = Capsule::new();
+    for generation in [1, 2] {
+        capsule.config.generation = generation;
+        capsule.launch(part("main", &["shell"]));
+        for name in &names[1..] {
+            capsule.call(&Spawn { spec: Box::new(part(name, &["shell"])), focus: false });
+        }
+        for name in names.iter().filter(|_| generation == 1) {
+            capsule.call(&Rename { session: id(name), name: format!("my {name}") });
+        }
+        let shown: Vec<String> = capsule.status().sessions.into_iter().map(|session| session.name).collect();
+        assert_eq!(shown, names.map(|name| format!("my {name}")));
+        capsule.call(&Shutdown { reason: String::new() });
+        capsule.ended();
+    }
 }
 
 fn a_client_that_breaks_off_leaves_no_trace() {

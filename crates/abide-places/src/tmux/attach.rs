@@ -10,18 +10,7 @@ use abide_model::vars;
 use abide_sys::run::RunError;
 use rustix::process::{Pid, Signal};
 
-use super::{Server, TO_TELL, words};
-
-/// Why nothing could be attached.
-#[derive(Debug, thiserror::Error)]
-pub enum AttachError {
-    /// The server did not switch to it.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The client could not be started or waited for.
-    #[error("tmux: {0}")]
-    Io(#[from] io::Error),
-}
+use super::{Server, TO_TELL, failed, words};
 
 /// A client that is attached. Dropped, it leaves; what it looked at goes on.
 #[derive(Debug)]
@@ -30,20 +19,20 @@ pub struct Client(Child);
 impl Server {
     /// Shows the pane called `pane` to the operator. Inside this very server the client that is there goes to it, and
     /// `None` is given; otherwise it is a client of its own, nested if need be.
-    pub fn attach(&self, pane: &str, read_only: bool) -> Result<Option<Client>, AttachError> {
+    pub fn attach(&self, pane: &str, read_only: bool) -> Result<Option<Client>, RunError> {
         let around = std::env::var_os(vars::TMUX);
         if around.as_deref().and_then(Self::around).as_ref() == Some(self) {
             self.within(around.as_deref(), &words(["switch-client", "-t", pane]))?;
             return Ok(None);
         }
-        self.check_place()?;
+        self.check_place().map_err(failed)?;
         let mut tmux = Command::new("tmux");
         // It refuses to start inside another server, which is not for it to decide.
         tmux.env_remove(vars::TMUX).arg("-S").arg(self.socket()).args(["attach-session", "-t", pane]);
         if read_only {
             tmux.arg("-r");
         }
-        Ok(Some(Client::start(&mut tmux)?))
+        Client::start(&mut tmux).map(Some).map_err(failed)
     }
 
     /// Asks as the client that this process is shown by.

@@ -22,27 +22,6 @@ const SYSTEMD: [&str; 3] =
 const LOGIND: [&str; 3] =
     ["org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager"];
 
-/// Why linger is not on.
-#[derive(Debug, thiserror::Error)]
-pub enum LingerError {
-    /// logind, or the policy behind it, said no.
-    #[error("linger could not be turned on for {user} ({why}); `sudo loginctl enable-linger {user}` does it")]
-    Refused {
-        /// Who asked.
-        user: String,
-        /// What was answered.
-        why: String,
-    },
-}
-
-impl LingerError {
-    /// What was answered.
-    pub fn why(&self) -> &str {
-        let Self::Refused { why, .. } = self;
-        why
-    }
-}
-
 /// Makes the transient scope `name` of the processes `pids`. The move itself happens a moment later.
 pub fn start_scope(login: &Login, name: &str, description: &str, pids: &[u32]) -> Result<(), RunError> {
     let count = pids.len().to_string();

@@ -8,7 +8,7 @@ use abide_model::vars;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::{LingerError, TO_HAPPEN, bus, cgroup};
+use super::{TO_HAPPEN, bus, cgroup};
 
 /// Where to look, so that tests can look elsewhere.
 #[derive(Debug, Clone)]
@@ -64,14 +64,11 @@ impl Login {
         }
     }
 
-    /// Turns linger on for the operator, and waits until the user manager is there.
-    pub fn enable_linger(&self) -> Result<(), LingerError> {
-        let user = self.user.clone().unwrap_or_else(|| self.uid.to_string());
-        bus::set_linger(self)
-            .map_err(|error| LingerError::Refused { user: user.clone(), why: error.to_string() })?;
+    /// Turns linger on for the operator, and waits until the user manager is there; else says why not.
+    pub fn enable_linger(&self) -> Result<(), String> {
+        bus::set_linger(self).map_err(|error| error.to_string())?;
         if !eventually(TO_HAPPEN, || self.lingers()) {
-            let why = "logind agreed, but did not do it".to_owned();
-            return Err(LingerError::Refused { user, why });
+            return Err("logind agreed, but did not do it".to_owned());
         }
         // logind starts the manager of a user who was not logged in. Without its bus linger alone is no use yet, which
         // is for whoever looks next to find.

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use abide_model::activity::{Evidence, Says, Source};
-
-use crate::process::{self, Stat};
+use abide_sys::process::{self, Stat};
 
 /// Output with gaps shorter than this goes on.
 const GAP: Duration = Duration::from_secs(2);

@@ -11,7 +11,7 @@ use crate::unit::Unit;
 const MAX_SIZE: usize = 64 << 10;
 
 /// Appends the conversation of `report`, unless the last one written for its session and run is the same.
-pub(super) fn append(unit: &Unit, report: &Report) {
+pub(crate) fn append(unit: &Unit, report: &Report) {
     let Some(conversation) = &report.conversation else { return };
     if let Err(err) = try_append(unit, report, conversation) {
         tracing::warn!(session = %report.session, conversation, "not written down: {err}");
@@ -27,7 +27,7 @@ fn try_append(unit: &Unit, report: &Report, conversation: &str) -> io::Result<()
     let own = |line: &&str| {
         let line: Option<serde_json::Value> = serde_json::from_str(line).ok();
         line.filter(|line| {
-            line["session"] == report.session.as_str() && line["generation"] == report.generation
+            line["session"] == report.session.to_string() && line["generation"] == report.generation
         })
         .is_some()
     };
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
     use crate::session::SessionId;
 
-    fn report(session: &str, conversation: &str) -> Report {
-        Report::of_registry(SessionId::new(session).unwrap(), 1, conversation.to_owned())
+    fn report(session: u32, conversation: &str) -> Report {
+        Report::of_registry(SessionId(session), 1, conversation.to_owned())
     }
 
     #[test]
@@ -75,13 +75,13 @@ mod tests {
         unit.prepare_state().unwrap();
         let lines = || fs::read_to_string(unit.conversations()).unwrap().lines().count();
         for (session, id, expected) in
-            [("s1", "a", 1), ("s1", "a", 1), ("s2", "b", 2), ("s1", "a", 2), ("s1", "b", 3), ("s1", "a", 4)]
+            [(1, "a", 1), (1, "a", 1), (2, "b", 2), (1, "a", 2), (1, "b", 3), (1, "a", 4)]
         {
             append(&unit, &report(session, id));
             assert_eq!(lines(), expected, "{session} {id}");
         }
         for number in 0..2000 {
-            append(&unit, &report("s1", &format!("conversation-{number}")));
+            append(&unit, &report(1, &format!("conversation-{number}")));
         }
         let text = fs::read_to_string(unit.conversations()).unwrap();
         assert!(text.len() < 2 * MAX_SIZE && text.trim_end().ends_with('}'), "{}", text.len());

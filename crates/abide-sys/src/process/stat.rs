@@ -1,0 +1,166 @@
+//! What `/proc` shows of processes: who descends from whom, what they were started with, what they would not hear.
+
+use std::{fs, io};
+
+use rustix::process::Signal;
+
+/// The most processes of a tree that are looked at.
+const MAX_TREE: usize = 256;
+
+/// One process, out of `/proc/<pid>/stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Its number.
+    pub pid: i32,
+    /// Its state, as a letter.
+    state: u8,
+    /// The process that is its parent now.
+    pub parent: i32,
+    /// Its process group.
+    pub group: i32,
+    /// Its session.
+    pub session: i32,
+    /// The process group that has its terminal.
+    pub foreground: i32,
+    /// The processor time of it and of the children it has waited for, in clock ticks.
+    pub ticks: u64,
+    /// When it was started, in clock ticks since the machine was.
+    pub start: u64,
+}
+
+impl Stat {
+    /// The process that has the number `pid` now.
+    pub fn read(pid: i32) -> io::Result<Self> {
+        let text = fs::read(format!("/proc/{pid}/stat"))?;
+        Self::parse(pid, &text)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unreadable process state"))
+    }
+
+    /// Every process that can be seen.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(|pid| Self::read(pid).ok())
+    }
+
+    /// Whether it has ended, though nobody may have taken note of that yet.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+
+    /// The name of its program.
+    pub fn name(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default().trim_end().to_owned()
+    }
+
+    fn parse(pid: i32, text: &[u8]) -> Option<Self> {
+        // The command name is in parentheses and may itself hold spaces and parentheses.
+        let after_name = text.iter().rposition(|&b| b == b')')? + 1;
+        let mut fields = std::str::from_utf8(text.get(after_name..)?).ok()?.split_ascii_whitespace();
+        let state = fields.next()?.bytes().next()?;
+        let mut numbers = [0_i64; 19];
+        for number in &mut numbers {
+            *number = fields.next()?.parse().ok()?;
+        }
+        let id = |at: usize| i32::try_from(numbers[at]).ok();
+        Some(Self {
+            pid,
+            state,
+            parent: id(0)?,
+            group: id(1)?,
+            session: id(2)?,
+            foreground: id(4)?,
+            ticks: numbers[10..14].iter().map(|ticks| ticks.unsigned_abs()).sum(),
+            start: numbers[18].unsigned_abs(),
+        })
+    }
+}
+
+/// Every process that descends from `root`, the dead left out, without `root` and without what is below `except`.
+pub fn descendants(root: i32, except: Option<i32>) -> Vec<Stat> {
+    let all: Vec<Stat> = Stat::all().collect();
+    let (mut found, mut parents) = (Vec::new(), vec![root]);
+    while let Some(parent) = parents.pop() {
+        for stat in all.iter().filter(|stat| stat.parent == parent && Some(stat.pid) != except) {
+            parents.push(stat.pid);
+            found.extend(Some(*stat).filter(|stat| !stat.is_dead()));
+        }
+    }
+    found
+}
+
+/// `root` and what descends from it, as far as [`MAX_TREE`]. Costs what the tree costs, however many others there are.
+pub fn tree(root: i32) -> Vec<Stat> {
+    let (mut found, mut pids) = (Vec::new(), vec![root]);
+    while let Some(pid) = pids.pop().filter(|_| found.len() < MAX_TREE) {
+        found.extend(Stat::read(pid));
+        pids.extend(children(pid));
+    }
+    found
+}
+
+/// What any thread of the process has started, those of the first thread first.
+pub fn children(pid: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let of = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+    let lists: Vec<String> = threads.map(of).collect();
+    lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Whether the process was started with all of `marks`, each `NAME=value`, in its environment. No marks mark nothing.
+pub fn has_in_environment(pid: i32, marks: &[Vec<u8>]) -> bool {
+    if marks.is_empty() {
+        return false;
+    }
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let has = |mark: &Vec<u8>| environment.split(|byte| *byte == 0).any(|variable| variable == mark);
+    marks.iter().all(has)
+}
+
+/// Whether the process ignores `signal` altogether, as interactive shells ignore `SIGTERM`.
+pub fn ignores(pid: i32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_name_with_parentheses_does_not_shift_the_fields() {
+        let line = b"7 (a) R 1 (b) c) S 3 6 5 34816 9 4 0 0 0 0 1 2 10 20 20 0 1 0 4242 999 1";
+        let stat = Stat::parse(7, line).unwrap();
+        assert_eq!((stat.state, stat.parent, stat.group, stat.session), (b'S', 3, 6, 5));
+        assert_eq!((stat.foreground, stat.ticks, stat.start), (9, 33, 4242));
+        assert_eq!(Stat::parse(7, b"7 (sh) S 1"), None);
+        assert_eq!(Stat::parse(7, b""), None);
+    }
+
+    #[test]
+    fn a_tree_holds_its_root_and_what_any_of_its_threads_started() {
+        let mut shell = std::process::Command::new("sh");
+        let shell = shell.args(["-c", "cat & read line"]).stdin(std::process::Stdio::piped());
+        let mut child = std::thread::scope(|scope| scope.spawn(|| shell.spawn().unwrap()).join().unwrap());
+        let shell = child.id().cast_signed();
+        let root = std::process::id().cast_signed();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while tree(shell).len() < 2 {
+            assert!(std::time::Instant::now() < deadline, "the shell starts nothing");
+        }
+        for pids in [tree(root), descendants(root, None)]
+            .map(|found| found.iter().map(|stat| stat.pid).collect::<Vec<_>>())
+        {
+            assert!(
+                pids.contains(&shell) && pids.iter().filter(|pid| **pid != root).count() >= 2,
+                "{pids:?}"
+            );
+        }
+        assert_eq!(tree(root)[0].pid, root);
+        assert!(descendants(root, Some(shell)).iter().all(|stat| stat.parent != shell));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
