@@ -35,7 +35,8 @@ fn main() {
     }
     let trees: Vec<PathBuf> = mounts.iter().map(|mount| abide_git::tree(&unit, mount).unwrap()).collect();
     println!("{MOUNTS} worktrees with {FILES} files each, {ROUNDS} rounds; median (fastest to slowest)");
-    let look = || abide_git::evidence(&unit, &mounts, LIMIT);
+    let all: Vec<_> = mounts.iter().map(|mount| (unit.as_path(), mount)).collect();
+    let look = || abide_git::evidence_of(&all, LIMIT);
     compare("nothing was done in them", &trees, Verdict::Clean, look);
     for (n, tree) in trees.iter().enumerate() {
         std::fs::write(tree.join("d1/f1"), format!("changed {n}")).unwrap();
@@ -119,7 +120,6 @@ fn mount(repo: &Path, n: usize) -> Mount {
         isolation: Isolation::Worktree,
         read_only: false,
         copy: Vec::new(),
-        recorded_refs: Default::default(),
         tree: Some(format!("tree-{n}")),
         base: None,
         branch: None,

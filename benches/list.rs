@@ -1,7 +1,6 @@
 //! How long it takes to list 10,000 instances, and to make, change and remove one among them.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use abide_model::choice::Isolation;
@@ -25,7 +24,7 @@ fn main() {
     report("list", LISTINGS, || assert_eq!(store.list().unwrap().len() as u64, UNITS));
 
     let mut made = Vec::new();
-    report("create", MUTATIONS, || made.push(store.create(instance).unwrap().instance.id));
+    report("create", MUTATIONS, || made.push(store.create(instance).unwrap().id));
     let mut ids = made.iter().cycle();
     report("update", MUTATIONS, || end(&store, *ids.next().unwrap()));
     let mut names = Vec::new();
@@ -68,8 +67,8 @@ fn fill(store: &Store) -> usize {
         let unit = store.layout().unit(id);
         let bytes = serde_json::to_vec_pretty(&instance(id)).unwrap();
         size = bytes.len();
-        std::fs::create_dir(unit.dir()).unwrap();
-        std::fs::write(unit.manifest(), bytes).unwrap();
+        std::fs::create_dir(&unit).unwrap();
+        std::fs::write(unit.join("instance.json"), bytes).unwrap();
     }
     size
 }
@@ -85,7 +84,6 @@ fn instance(id: InstanceId) -> Instance {
         isolation: Isolation::Worktree,
         read_only: false,
         copy: vec![".env".into()],
-        recorded_refs: BTreeMap::from([("refs/heads/main".into(), "8f2d1c".repeat(6))]),
         tree: Some("shop".into()),
         base: None,
         branch: Some("abide/k7p9m2xq".into()),

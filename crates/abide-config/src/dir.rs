@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use abide_model::text::nearest;
+use toml_edit::Document;
 
 use crate::disk::{Disk, Lock};
-use crate::edit::{Edit, setting};
+use crate::edit::{Edit, mount_entries, setting};
 use crate::entry::{Entry, list};
 use crate::error::ConfigError;
 use crate::file_kind::{FileKind, Source};
@@ -27,15 +28,6 @@ pub struct ConfigDir {
 
 /// Everything of one kind by name, sound or not.
 pub type Listing<T> = Vec<(String, Result<T, ConfigError>)>;
-
-/// The workspace that a directory belongs to.
-#[derive(Debug)]
-pub struct FoundWorkspace {
-    /// The workspace with the nearest directory.
-    pub workspace: Option<(Name, Workspace)>,
-    /// Workspaces that could not be read, so that nobody knows whether the directory is theirs.
-    pub unreadable: Vec<(String, ConfigError)>,
-}
 
 impl ConfigDir {
     /// The configuration in `path`, of the operator whose home directory is `home`.
@@ -116,36 +108,46 @@ impl ConfigDir {
         Ok(visible.map(|name| (name.to_owned(), read(name))).collect())
     }
 
-    /// The workspace whose directory is `dir` or the nearest one above it.
-    pub fn workspace_for(&self, dir: &Path) -> Result<FoundWorkspace, ConfigError> {
+    /// The workspace whose directory is `dir` or the nearest one above it. A file that can not be read is an error if it may
+    /// be that workspace's: to go on without what it asks for would be worse than to stop.
+    pub fn workspace_for(&self, dir: &Path) -> Result<Option<(Name, Workspace)>, ConfigError> {
         let dir = real(dir);
-        let mut unreadable = Vec::new();
-        let mut nearest: Vec<(Name, Workspace)> = Vec::new();
-        let mut depth = 0;
+        let depth = |root: &Path| dir.starts_with(root).then(|| root.components().count());
+        let mut claims: Vec<(usize, Result<_, ConfigError>)> = Vec::new();
         for (name, workspace) in self.workspaces()? {
-            let parsed = workspace.and_then(|workspace| Ok((name.parse::<Name>()?, workspace)));
-            let (name, workspace) = match parsed {
-                Ok(sound) => sound,
-                Err(error) => {
-                    unreadable.push((name, error));
-                    continue;
-                }
+            let sound = workspace.and_then(|workspace| Ok((name.parse::<Name>()?, workspace)));
+            let depth = match &sound {
+                Ok((_, workspace)) => depth(&real(&workspace.dir)),
+                Err(_) => self.stated_dir(&name).map_or(Some(usize::MAX), |root| depth(&root)),
             };
-            let root = real(&workspace.dir);
-            let parts = root.components().count();
-            if dir.starts_with(&root) && parts >= depth {
-                if parts > depth {
-                    nearest.clear();
-                }
-                depth = parts;
-                nearest.push((name, workspace));
-            }
+            claims.extend(depth.map(|depth| (depth, sound)));
         }
+        let nearest = claims.iter().map(|(depth, _)| *depth).max();
+        let nearest = claims.into_iter().filter(|(depth, _)| Some(*depth) == nearest);
+        let mut nearest = nearest.map(|(_, sound)| sound).collect::<Result<Vec<_>, _>>()?;
         if nearest.len() > 1 {
-            let names = nearest.iter().map(|(name, _)| name.to_string()).collect();
-            return Err(ConfigError::Ambiguous { dir: self.disk.shown(&dir), names });
+            let names: Vec<&str> = nearest.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(ConfigError::Refused(format!(
+                "{} is the directory of several workspaces: {}; give all but one of them another",
+                self.disk.shown(&dir),
+                names.join(", ")
+            )));
         }
-        Ok(FoundWorkspace { workspace: nearest.pop(), unreadable })
+        Ok(nearest.pop())
+    }
+
+    /// The directory that the file of a workspace names, however wrong the rest of it is.
+    fn stated_dir(&self, name: &str) -> Option<PathBuf> {
+        let file = self.path.join("workspaces").join(format!("{name}.toml"));
+        let text = String::from_utf8(self.disk.read(&file).ok()??).ok()?;
+        let named = |line: &str| Some(Document::parse(line).ok()?.get("dir")?.as_str()?.to_owned());
+        let dir = self.full(&text.lines().find_map(named)?);
+        dir.is_absolute().then(|| real(&dir))
+    }
+
+    /// `path` with the home directory in place of `~`.
+    fn full(&self, path: &str) -> PathBuf {
+        path.strip_prefix("~/").map_or_else(|| PathBuf::from(path), |rest| self.disk.home.join(rest))
     }
 
     /// Makes a workspace of the directory `dir`.
@@ -153,7 +155,9 @@ impl ConfigDir {
         let lock = self.lock()?;
         let file = self.workspace_file(name);
         if fs::symlink_metadata(&file).is_ok() {
-            return Err(ConfigError::Exists { name: name.to_string() });
+            return Err(ConfigError::Refused(format!(
+                "workspace {name} exists already; change it with `abide workspace edit {name}`, or choose another name"
+            )));
         }
         let (_, made) = self.change(&lock, &file, |source| {
             source.set::<Workspace>("dir", dir)?;
@@ -185,29 +189,19 @@ impl ConfigDir {
         match self.source::<Role>(&self.role_file(name))? {
             Some(source) => source.decode(&self.disk.home),
             None if *name == Name::default_role() => Ok(Role::built_in()),
-            None => Err(ConfigError::NoSuchRole {
-                name: name.to_string(),
-                nearest: nearest_name(name, &self.role_names()?),
-                file: self.disk.shown(&self.role_file(name)),
-            }),
+            None => Err(ConfigError::Refused(format!(
+                "there is no role {name}{}; put its file at {}, or use the role default",
+                did_you_mean(name, &self.role_names()?),
+                self.disk.shown(&self.role_file(name))
+            ))),
         }
-    }
-
-    /// Every role by name; one that can not be read does not hide the others.
-    pub fn roles(&self) -> Result<Listing<Role>, ConfigError> {
-        let read = |name: &String| self.role(&name.parse()?);
-        Ok(self.role_names()?.into_iter().map(|name| (name.clone(), read(&name))).collect())
     }
 
     fn role_names(&self) -> Result<Vec<String>, ConfigError> {
         let roles = self.path.join("roles");
         let mut names = self.disk.names(&roles)?;
         names.retain(|name| fs::symlink_metadata(roles.join(name).join("role.toml")).is_ok());
-        let built_in = Name::default_role().to_string();
-        if !names.contains(&built_in) {
-            names.push(built_in);
-            names.sort();
-        }
+        names.push(Name::default_role().to_string());
         Ok(names)
     }
 
@@ -216,8 +210,8 @@ impl ConfigDir {
             match edit {
                 Edit::Set { key, value } => source.set::<Workspace>(key, value)?,
                 Edit::Unset { key } => drop(source.unset::<Workspace>(key)?),
-                Edit::AddMount(mount) => {
-                    let added = source.draft.push_tables("mounts", &[mount.entries()]);
+                Edit::AddMount { source: dir, isolation } => {
+                    let added = source.draft.push_tables("mounts", &[mount_entries(dir, *isolation)]);
                     added.map_err(|error| source.no_place(error))?;
                 }
                 Edit::RemoveMount { target } => self.remove_mount(name, source, target)?,
@@ -228,19 +222,15 @@ impl ConfigDir {
 
     fn remove_mount(&self, name: &Name, source: &mut Source, target: &str) -> Result<(), ConfigError> {
         let workspace: Workspace = source.decode(&self.disk.home)?;
-        let wanted = match target.strip_prefix("~/") {
-            Some(rest) => self.disk.home.join(rest),
-            None => PathBuf::from(target),
-        };
+        let wanted = self.full(target);
         let Some(index) = workspace.mounts.iter().position(|mount| mount.target_path() == wanted) else {
             let known = workspace.mounts.iter().map(|mount| self.disk.shown(mount.target_path()));
             let known: Vec<_> = known.collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(ConfigError::NoSuchMount {
-                name: name.to_string(),
-                target: self.disk.shown(&wanted),
-                known,
-            });
+            return Err(ConfigError::Refused(format!(
+                "workspace {name} has no mount at {}; it has: {known}",
+                self.disk.shown(&wanted)
+            )));
         };
         let place = path::Path(vec![path::Step::Key("mounts".to_owned()), path::Step::Index(index)]);
         source.draft.remove(&place).map_err(|error| source.no_place(error).into())
@@ -289,13 +279,15 @@ impl ConfigDir {
     fn missing_workspace(&self, name: &Name) -> ConfigError {
         let files = self.disk.names(&self.path.join("workspaces")).unwrap_or_default();
         let names = files.iter().filter_map(|file| file.strip_suffix(".toml")).map(str::to_owned);
-        let nearest = nearest_name(name, &names.collect::<Vec<_>>());
-        ConfigError::NoSuchWorkspace { name: name.to_string(), nearest }
+        let meant = did_you_mean(name, &names.collect::<Vec<_>>());
+        ConfigError::NoSuchWorkspace { name: name.to_string(), meant }
     }
 }
 
-fn nearest_name(name: &Name, known: &[String]) -> Option<String> {
-    nearest(name.as_str(), known.iter().map(String::as_str)).map(str::to_owned)
+/// What was probably meant by `name`, to be said after it.
+fn did_you_mean(name: &Name, known: &[String]) -> String {
+    let nearest = nearest(name.as_str(), known.iter().map(String::as_str));
+    nearest.map(|name| format!(" (did you mean \"{name}\"?)")).unwrap_or_default()
 }
 
 /// `dir` without links, as far as it exists.

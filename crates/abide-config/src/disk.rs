@@ -52,7 +52,11 @@ impl Disk {
         let mut file = match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(file) => File::from(file),
             Err(rustix::io::Errno::NOENT) if fs::symlink_metadata(path).is_ok() => {
-                return Err(ConfigError::DanglingLink { file: self.shown(path) });
+                // Going on with defaults would ignore what the operator set.
+                return Err(ConfigError::Refused(format!(
+                    "{}: is a link to something that does not exist; restore its target, or remove the link",
+                    self.shown(path)
+                )));
             }
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
             // A socket can not be opened at all.
@@ -73,13 +77,19 @@ impl Disk {
         // The size is what it is while reading, not what it was before.
         (&mut file).take(LARGEST + 1).read_to_end(&mut content).map_err(self.failed("read", path))?;
         if content.len() as u64 > LARGEST {
-            return Err(ConfigError::TooLarge { file: self.shown(path), limit: LARGEST });
+            return Err(ConfigError::Refused(format!(
+                "{}: is larger than {LARGEST} bytes, the most that is read; make it smaller, or move it away",
+                self.shown(path)
+            )));
         }
         Ok(Some(content))
     }
 
     fn not_a_file(&self, path: &Path, what: &'static str) -> ConfigError {
-        ConfigError::NotAFile { file: self.shown(path), what }
+        let file = self.shown(path);
+        ConfigError::Refused(format!(
+            "{file}: is {what}, not a file; move it away, or put a file in its place"
+        ))
     }
 
     /// Waits for the lock on `dir`, which is made if it is not there.
@@ -96,7 +106,12 @@ impl Disk {
                 Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(ConfigError::Busy { dir: self.shown(dir) }),
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    let dir = self.shown(dir);
+                    return Err(ConfigError::Refused(format!(
+                        "another abide is changing {dir}; try again when it is done"
+                    )));
+                }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(self.failed("lock", &path)(error.into())),
             }

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use toml_edit::{Array, Document, InlineTable, Item, Value};
 
-use self::cut::{Cut, comments_in, cut_lines, cuts_at};
-use self::line::{end_line, line_end, line_start, newline, start};
+use self::cut::{comments_in, cut_lines, cuts_at};
+use self::line::{end_line, line_start, newline, start};
 use self::spot::{Spot, body_end, inline_parent, item_at, remove_inline, set_inline, spot_for};
 use crate::path::{Path, Step};
 
@@ -21,8 +21,6 @@ mod spot;
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     text: String,
-    /// Where things were before a migration: (now, then).
-    moves: Vec<(Path, Path)>,
     touched: Vec<Path>,
 }
 
@@ -35,17 +33,9 @@ pub(crate) struct NoPlace {
 
 type Edited = Result<(), NoPlace>;
 
-/// A key and its value on lines of their own.
-struct Statement {
-    key: Range<usize>,
-    value: Range<usize>,
-    /// The comment lines directly above.
-    comments: Range<usize>,
-}
-
 impl Draft {
     pub(crate) fn new(text: String) -> Self {
-        Self { text, moves: Vec::new(), touched: Vec::new() }
+        Self { text, touched: Vec::new() }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -56,19 +46,14 @@ impl Draft {
         !self.touched.is_empty()
     }
 
+    /// Takes what was done so far for the file's own content, as after a migration.
+    pub(crate) fn settle(&mut self) {
+        self.touched.clear();
+    }
+
     /// Whether `path` is part of what was changed, and so not what the operator's file says.
     pub(crate) fn touches(&self, path: &Path) -> bool {
         self.touched.iter().any(|touched| path.starts_with(touched))
-    }
-
-    /// Where `path` was in the file before it was migrated.
-    pub(crate) fn origin(&self, path: &Path) -> Path {
-        self.moves.iter().rev().fold(path.clone(), |path, (now, then)| {
-            match path.0.strip_prefix(now.0.as_slice()) {
-                Some(rest) => Path(then.0.iter().chain(rest).cloned().collect()),
-                None => path,
-            }
-        })
     }
 
     /// Every text that gets here has been parsed before; the error is for the day that a change breaks one.
@@ -92,22 +77,8 @@ impl Draft {
 
     /// Puts `value` at `path`, which consists of keys.
     pub(crate) fn set(&mut self, path: &Path, value: &Value) -> Edited {
-        self.insert(path, value.to_string().trim(), "", "")?;
+        self.insert(path, value.to_string().trim())?;
         self.touched.push(path.clone());
-        Ok(())
-    }
-
-    /// Ends a migration: `key` says the new version, and what was done counts as the file's own content.
-    pub(crate) fn stamp(&mut self, key: &str, version: i64) -> Edited {
-        let path = Path::from_iter([key]);
-        if self.contains(&path) {
-            self.insert(&path, &version.to_string(), "", "")?;
-        } else {
-            let top = start(&self.text);
-            let line = format!("{key} = {version}{}", newline(&self.text));
-            self.replace(top..top, &line)?;
-        }
-        self.touched.clear();
         Ok(())
     }
 
@@ -127,70 +98,6 @@ impl Draft {
         }
         self.touched.push(path.clone());
         Ok(())
-    }
-
-    /// Takes out the table at `path` if nothing is left in it.
-    pub(crate) fn remove_if_empty(&mut self, path: &Path) -> Edited {
-        let empty = self.document().is_ok_and(|document| {
-            item_at(document.as_item(), path)
-                .and_then(Item::as_table_like)
-                .is_some_and(|table| table.is_empty())
-        });
-        if empty { self.remove(path) } else { Ok(()) }
-    }
-
-    /// Does all of `change`, or nothing: what a migration can not place is left for the schema to refuse.
-    pub(crate) fn attempt(&mut self, change: impl FnOnce(&mut Self) -> Edited) {
-        let before = self.clone();
-        if change(self).is_err() {
-            *self = before;
-        }
-    }
-
-    /// Moves a value to another key, converted if `convert` knows how; its comments go with it.
-    ///
-    /// What can not be moved, because it is no value or because the new key is taken, stays where it is.
-    pub(crate) fn carry(&mut self, from: &str, to: &str, convert: fn(&Value) -> Option<Value>) {
-        let (Some(from), Some(to)) = (Path::parse(from), Path::parse(to)) else { return };
-        let Some(value) = self.value(&from) else { return };
-        if self.contains(&to) {
-            return;
-        }
-        let converted = convert(&value).map(|value| value.to_string().trim().to_owned());
-        self.attempt(|draft| {
-            match draft.statement(&from)? {
-                Some(statement) => draft.carry_statement(&statement, converted, &from, &to)?,
-                None => {
-                    let written = converted.unwrap_or_else(|| value.to_string().trim().to_owned());
-                    draft.remove(&from)?;
-                    draft.insert(&to, &written, "", "")?;
-                }
-            }
-            draft.moves.push((to, from));
-            Ok(())
-        });
-    }
-
-    fn carry_statement(
-        &mut self,
-        it: &Statement,
-        converted: Option<String>,
-        from: &Path,
-        to: &Path,
-    ) -> Edited {
-        let written = converted.unwrap_or_else(|| self.text[it.value.clone()].to_owned());
-        if are_siblings(from, to) {
-            let between = &self.text[it.key.end..it.value.start];
-            let line = format!("{}{between}{written}", last_key(to));
-            return self.replace(it.key.start..it.value.end, &line);
-        }
-        let comments = self.text[it.comments.clone()].to_owned();
-        let remark = self.text[it.value.end..line_end(&self.text, it.value.end)].trim_end().to_owned();
-        let mut text = self.text.clone();
-        let span = it.comments.start..it.value.end;
-        cut_lines(&mut text, &Cut { span, comments: Vec::new(), keep_remark: false });
-        self.accept(text)?;
-        self.insert(to, &written, &comments, &remark)
     }
 
     /// Adds tables to the list of tables at `key`, whichever way the list is written.
@@ -220,7 +127,7 @@ impl Draft {
         Ok(())
     }
 
-    fn insert(&mut self, path: &Path, written: &str, comments: &str, remark: &str) -> Edited {
+    fn insert(&mut self, path: &Path, written: &str) -> Edited {
         let newline = newline(&self.text);
         let spot = {
             let document = self.document()?;
@@ -238,7 +145,7 @@ impl Draft {
                 self.change_inline(table, |table| set_inline(table, &rest, written))
             }
             Spot::Line { after, key } => {
-                let line = format!("{comments}{key} = {written}{remark}{newline}");
+                let line = format!("{key} = {written}{newline}");
                 let mut text = self.text.clone();
                 let at = match after {
                     Some(offset) => end_line(&mut text, offset, newline),
@@ -247,10 +154,9 @@ impl Draft {
                 text.insert_str(at, &line);
                 self.accept(text)
             }
-            Spot::Table { header, key } => self.insert_block(
-                None,
-                &format!("[{header}]{newline}{comments}{key} = {written}{remark}{newline}"),
-            ),
+            Spot::Table { header, key } => {
+                self.insert_block(None, &format!("[{header}]{newline}{key} = {written}{newline}"))
+            }
         }
     }
 
@@ -269,25 +175,6 @@ impl Draft {
         let gap = before.len() == start(before) || before.ends_with("\n\n") || before.ends_with("\n\r\n");
         text.insert_str(at, &format!("{}{block}", if gap { "" } else { newline }));
         self.accept(text)
-    }
-
-    fn statement(&self, path: &Path) -> Result<Option<Statement>, NoPlace> {
-        let document = self.document()?;
-        if inline_parent(&document, path).is_some() {
-            return Ok(None);
-        }
-        let Some((parent, Step::Key(key))) = path.split_last() else { return Ok(None) };
-        let table = item_at(document.as_item(), &parent).and_then(Item::as_table);
-        let Some((key, Item::Value(value))) = table.and_then(|table| table.get_key_value(key)) else {
-            return Ok(None);
-        };
-        let (Some(key_span), Some(value_span)) = (key.span(), value.span()) else { return Ok(None) };
-        let line = line_start(&self.text, key_span.start);
-        let above =
-            key.leaf_decor().prefix().and_then(|prefix| prefix.span()).map_or(line, |span| span.start);
-        let lines = self.text[above.min(line)..line].split_inclusive('\n').rev();
-        let length: usize = lines.take_while(|line| line.trim_start().starts_with('#')).map(str::len).sum();
-        Ok(Some(Statement { key: key_span, value: value_span, comments: line - length..line }))
     }
 
     /// Changes an inline table or list; the comments of what goes away move above its line.
@@ -316,12 +203,6 @@ impl Draft {
         self.accept(text)
     }
 
-    fn replace(&mut self, span: Range<usize>, with: &str) -> Edited {
-        let mut text = self.text.clone();
-        text.replace_range(span, with);
-        self.accept(text)
-    }
-
     fn accept(&mut self, text: String) -> Edited {
         let before = std::mem::replace(&mut self.text, text);
         let parsed = self.document().map(drop);
@@ -330,15 +211,6 @@ impl Draft {
         }
         parsed
     }
-}
-
-fn are_siblings(one: &Path, other: &Path) -> bool {
-    one.split_last().map(|(parent, _)| parent) == other.split_last().map(|(parent, _)| parent)
-}
-
-/// The last key of `path` as TOML spells it.
-fn last_key(path: &Path) -> String {
-    Path(path.0.last().cloned().into_iter().collect()).to_string()
 }
 
 /// A table of the list `key` as text.

@@ -1,6 +1,6 @@
 //! Changes that come as words from a command line.
 
-use toml_edit::{Array, Value};
+use toml_edit::Value;
 
 use abide_model::{Choice, Isolation};
 
@@ -28,8 +28,13 @@ pub enum Edit {
         /// The setting.
         key: String,
     },
-    /// Add a mount.
-    AddMount(NewMount),
+    /// Add a mount of a directory of the host, given as it is typed.
+    AddMount {
+        /// The directory.
+        source: String,
+        /// How it is given.
+        isolation: Isolation,
+    },
     /// Take out the mount with this target.
     RemoveMount {
         /// Where the instance sees it.
@@ -37,37 +42,13 @@ pub enum Edit {
     },
 }
 
-/// A mount to be added, with its paths as they are typed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NewMount {
-    /// Directory of the host.
-    pub source: String,
-    /// Where the instance sees it; `None`, at the same path.
-    pub target: Option<String>,
-    /// How it is given.
-    pub isolation: Isolation,
-    /// Files copied into a worktree or clone.
-    pub copy: Vec<String>,
-    /// Whether the instance may only read it.
-    pub read_only: bool,
-}
-
-impl NewMount {
-    /// What the file has to say; defaults are left out.
-    pub(crate) fn entries(&self) -> Vec<(&'static str, Value)> {
-        let mut entries = vec![("source", Value::from(self.source.as_str()))];
-        entries.extend(self.target.as_deref().map(|target| ("target", target.into())));
-        if self.isolation != Isolation::default() {
-            entries.push(("isolation", self.isolation.as_str().into()));
-        }
-        if !self.copy.is_empty() {
-            entries.push(("copy", Value::Array(self.copy.iter().collect::<Array>())));
-        }
-        if self.read_only {
-            entries.push(("read_only", true.into()));
-        }
-        entries
+/// What the file has to say of a new mount; defaults are left out.
+pub(crate) fn mount_entries(source: &str, isolation: Isolation) -> Vec<(&'static str, Value)> {
+    let mut entries = vec![("source", Value::from(source))];
+    if isolation != Isolation::default() {
+        entries.push(("isolation", isolation.as_str().into()));
     }
+    entries
 }
 
 /// The path that `key` spells, and the setting there; a mistake if there is none.

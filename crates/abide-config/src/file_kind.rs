@@ -19,10 +19,10 @@ pub(crate) type Migration = fn(&mut Draft);
 pub(crate) trait FileKind: Record {
     /// What the file is called in the reference.
     const TITLE: &'static str;
-    /// The steps from version 0 to the current one, in order.
-    const MIGRATIONS: &'static [Migration];
+    /// The steps from version 1 to the current one, in order.
+    const MIGRATIONS: &'static [Migration] = &[];
     /// The version that is written today.
-    const VERSION: i64 = Self::MIGRATIONS.len() as i64;
+    const VERSION: i64 = Self::MIGRATIONS.len() as i64 + 1;
 
     /// Refuses values that are right by themselves but not together.
     fn check(&self, _at: &mut Reader<'_>) {}
@@ -60,13 +60,15 @@ impl Source {
     }
 
     fn migrate<T: FileKind>(&mut self, version: usize) -> Result<(), ConfigError> {
-        let steps = T::MIGRATIONS.get(version..).unwrap_or_default();
+        let steps = T::MIGRATIONS.get(version - 1..).unwrap_or_default();
         if steps.is_empty() {
             return Ok(());
         }
         steps.iter().for_each(|step| step(&mut self.draft));
-        let stamped = self.draft.stamp(VERSION, T::VERSION);
-        stamped.map_err(|error| self.no_place(error).into())
+        let stamped = self.draft.set(&path::Path::from_iter([VERSION]), &T::VERSION.into());
+        stamped.map_err(|error| self.no_place(error))?;
+        self.draft.settle();
+        Ok(())
     }
 
     /// Whether there is anything to write.
@@ -112,7 +114,7 @@ impl Source {
     fn mistake(&self, complaint: Complaint, original: Option<&Document<&str>>) -> Mistake {
         let new = self.draft.touches(&complaint.path);
         let position = original.filter(|_| !new).map(|document| {
-            let found = find_nearest(document, &self.draft.origin(&complaint.path));
+            let found = find_nearest(document, &complaint.path);
             let key = found.key.and_then(|key| key.span());
             let span = if complaint.about_key { key.or(found.span) } else { found.span.or(key) };
             Position::of(span.map_or(0, |span| span.start), self.original.as_bytes())
@@ -141,19 +143,19 @@ fn about_file(shown: &str, at: Position, problem: &str, allowed: &str) -> Mistak
     }
 }
 
-/// The version that a file says it is written for; one that says nothing is from before there were versions.
+/// The version that a file says it is written for; one that says nothing is for the current one.
 fn version_of<T: FileKind>(shown: &str, document: &Document<&str>) -> Result<usize, ConfigError> {
-    let Some(item) = document.get(VERSION) else { return Ok(0) };
+    let Some(item) = document.get(VERSION) else { return Ok(T::VERSION as usize) };
     let found = find_nearest(document, &path::Path::from_iter([VERSION]));
     let at = Position::of(found.span.map_or(0, |span| span.start), document.raw().as_bytes());
     match item.as_integer() {
         Some(found) if found > T::VERSION => {
             Err(ConfigError::TooNew { file: shown.to_owned(), line: at.line, found, known: T::VERSION })
         }
-        Some(found @ 0..) => Ok(found as usize),
+        Some(found @ 1..) => Ok(found as usize),
         _ => {
             let problem = "not a schema version";
-            let allowed = format!("whole numbers from 0 to {}", T::VERSION);
+            let allowed = format!("whole numbers from 1 to {}", T::VERSION);
             let found = item.as_value().map(|value| printable(value.to_string().trim()));
             let setting = VERSION.to_owned();
             Err(Mistake { setting, found, ..about_file(shown, at, problem, &allowed) }.into())

@@ -5,8 +5,9 @@
 //! and what was probably meant, brings older versions up to date, and changes them without touching what it was not
 //! asked to change. It resolves no secret, reads no environment variable and prints nothing.
 //!
-//! The way in is [`ConfigDir`]. What the files may say is declared in `settings`, `workspace` and `role`, once.
+//! The way in is [`ConfigDir`]. What the files may say is declared in `settings`, `agent`, `workspace` and `role`, once.
 
+mod agent;
 mod dir;
 mod disk;
 mod draft;
@@ -14,7 +15,6 @@ mod edit;
 mod entry;
 mod error;
 mod file_kind;
-mod migrate;
 mod mistake;
 mod name;
 mod path;
@@ -28,8 +28,9 @@ mod text;
 mod value;
 mod workspace;
 
-pub use dir::{ConfigDir, FoundWorkspace, Listing};
-pub use edit::{Edit, NewMount};
+pub use agent::{Agent, IdSource, LastWords, Sign};
+pub use dir::{ConfigDir, Listing};
+pub use edit::Edit;
 pub use entry::{Entry, Origin};
 pub use error::ConfigError;
 pub use mistake::{Mistake, Mistakes};
@@ -37,6 +38,6 @@ pub use name::{BadName, Name};
 pub use path::Position;
 pub use reference::reference;
 pub use role::Role;
-pub use settings::{Agent, Settings, Terminal, Trash};
-pub use value::{BadPrefixKey, BadSize, ByteSize, Journal, PrefixKey};
+pub use settings::{Settings, Terminal, Trash};
+pub use value::{BadSize, ByteSize, Journal};
 pub use workspace::{Mount, Workspace};

@@ -1,10 +1,9 @@
 //! `roles/<name>/role.toml`: the recipe of an environment.
 
-use crate::file_kind::{FileKind, Migration};
-use crate::migrate;
+use crate::file_kind::FileKind;
 use crate::name::Name;
-use crate::rule::{Argv, ImageName, List, Named, Text, Variable};
-use crate::schema::{Optional, record};
+use crate::rule::{Argv, ImageName, Named, Text, Variable};
+use crate::schema::{Optional, Several, record};
 
 record! {
     /// What a role's file says.
@@ -12,9 +11,9 @@ record! {
         /// Image that containers of this role are made from.
         image: Option<String> as Optional<ImageName>,
         /// Agents that the role supports; empty, any.
-        agents: Vec<Name> as List<Named> = Vec::new(),
+        agents: Vec<Name> as Several<Named>,
         /// Variables that the role needs; their values come from `env` of the workspace or of config.toml.
-        env: Vec<String> as List<Variable> = Vec::new(),
+        env: Vec<String> as Several<Variable>,
         /// Command run in an instance of this role before its first session.
         setup: Option<Vec<String>> as Optional<Argv>,
         /// What the role is for, in a line.
@@ -24,7 +23,6 @@ record! {
 
 impl FileKind for Role {
     const TITLE: &'static str = "roles/<name>/role.toml";
-    const MIGRATIONS: &'static [Migration] = &[migrate::role::from_0];
 }
 
 impl Role {

@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use abide_model::{Choice, EnvRef, recipe::is_env_name};
-use toml_edit::{Array, Value};
+use abide_model::{Choice, EnvRef, PrefixKey, recipe::is_env_name};
+use toml_edit::Value;
 
 use crate::name::{self, Name};
 use crate::text::a;
-use crate::value::{ByteSize, Journal, PrefixKey};
+use crate::value::{ByteSize, Journal};
 
 /// How values of one type are written and explained.
 pub(crate) struct Spelling {
@@ -72,9 +72,6 @@ pub(crate) trait Leaf {
     const SPELLING: Spelling;
 
     fn parse(value: &Value, home: &Path) -> Result<Self::Value, Vec<Wrong>>;
-
-    /// The value as a file would say it.
-    fn write(value: &Self::Value) -> Value;
 }
 
 /// The rule of keys that the operator chooses.
@@ -140,10 +137,6 @@ impl Leaf for Flag {
     fn parse(value: &Value, _: &Path) -> Result<bool, Vec<Wrong>> {
         value.as_bool().ok_or_else(|| vec![Wrong::not_a(Self::SPELLING.noun)])
     }
-
-    fn write(value: &bool) -> Value {
-        (*value).into()
-    }
 }
 
 /// A whole number from 0 to `MAX`.
@@ -163,10 +156,6 @@ impl<const MAX: u32> Leaf for Count<MAX> {
         let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
         number.filter(|number| *number <= MAX).ok_or_else(|| vec![Wrong::not_a(Self::SPELLING.noun)])
     }
-
-    fn write(value: &u32) -> Value {
-        i64::from(*value).into()
-    }
 }
 
 /// One word of a closed set.
@@ -185,10 +174,6 @@ impl<C: Choice + FromStr> Leaf for OneOf<C> {
     fn parse(value: &Value, _: &Path) -> Result<C, Vec<Wrong>> {
         word(value, C::KIND)
     }
-
-    fn write(value: &C) -> Value {
-        value.as_str().into()
-    }
 }
 
 /// Rules whose values know how to parse and print themselves.
@@ -203,10 +188,6 @@ macro_rules! spelled {
 
             fn parse(value: &Value, _: &Path) -> Result<$value, Vec<Wrong>> {
                 word(value, $noun)
-            }
-
-            fn write(value: &$value) -> Value {
-                value.to_string().into()
             }
         }
     )+ };
@@ -224,42 +205,41 @@ spelled! {
     Named: Name, "name", name::ALLOWED;
 }
 
-/// Any text on one line.
-pub(crate) struct Text;
+/// Rules for text that has to pass a check.
+macro_rules! checked {
+    ($($(#[$meta:meta])* $rule:ident, $noun:literal, $allowed:expr, $check:expr;)+) => { $(
+        $(#[$meta])*
+        pub(crate) struct $rule;
 
-impl Leaf for Text {
-    type Value = String;
-    const SPELLING: Spelling = Spelling::text("line of text", || "text in quotes".to_owned());
+        impl Leaf for $rule {
+            type Value = String;
+            const SPELLING: Spelling = Spelling::text($noun, || $allowed.to_owned());
 
-    fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
-        text(value, Self::SPELLING.noun).map(str::to_owned)
-    }
-
-    fn write(value: &String) -> Value {
-        value.as_str().into()
-    }
+            fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
+                let (text, check): (&str, fn(&str) -> bool) = (text(value, $noun)?, $check);
+                if check(text) { Ok(text.to_owned()) } else { Err(vec![Wrong::not_a($noun)]) }
+            }
+        }
+    )+ };
 }
 
-/// The name of a container image. Engines get it as an argument, where a leading dash would make it an option.
-pub(crate) struct ImageName;
-
-impl Leaf for ImageName {
-    type Value = String;
-    const SPELLING: Spelling = Spelling::text("name of an image", || {
-        "letters, digits and . _ - / : @, beginning with a letter or digit, such as debian:13".to_owned()
-    });
-
-    fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
-        let noun = Self::SPELLING.noun;
-        let image = text(value, noun)?;
-        let starts_well = image.starts_with(|c: char| c.is_ascii_alphanumeric());
-        let spelled_well = image.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/:@".contains(&b));
-        if starts_well && spelled_well { Ok(image.to_owned()) } else { Err(vec![Wrong::not_a(noun)]) }
-    }
-
-    fn write(value: &String) -> Value {
-        value.as_str().into()
-    }
+checked! {
+    /// Any text on one line.
+    Text, "line of text", "text in quotes", |_| true;
+    /// The name of a container image. Engines get it as an argument, where a leading dash would make it an option.
+    ImageName, "name of an image",
+        "letters, digits and . _ - / : @, beginning with a letter or digit, such as debian:13",
+        |image| {
+            image.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && image.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/:@".contains(&b))
+        };
+    /// The name of an environment variable, as a value.
+    Variable, "variable name", EnvName::ALLOWED, is_env_name;
+    /// A pattern of files below a mount's source.
+    Glob, "pattern", "a pattern below the source, without `..`, such as .env*", |pattern| {
+        let mut parts = Path::new(pattern).components();
+        !pattern.is_empty() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    };
 }
 
 /// Where the value of a variable comes from.
@@ -276,28 +256,6 @@ impl Leaf for Reference {
 
     fn parse(value: &Value, _: &Path) -> Result<EnvRef, Vec<Wrong>> {
         word(value, Self::SPELLING.noun)
-    }
-
-    fn write(value: &EnvRef) -> Value {
-        value.to_string().into()
-    }
-}
-
-/// The name of an environment variable, as a value.
-pub(crate) struct Variable;
-
-impl Leaf for Variable {
-    type Value = String;
-    const SPELLING: Spelling = Spelling::text("variable name", || EnvName::ALLOWED.to_owned());
-
-    fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
-        let noun = Self::SPELLING.noun;
-        let name = text(value, noun)?;
-        if is_env_name(name) { Ok(name.to_owned()) } else { Err(vec![Wrong::not_a(noun)]) }
-    }
-
-    fn write(value: &String) -> Value {
-        value.as_str().into()
     }
 }
 
@@ -319,10 +277,6 @@ impl Leaf for HostPath {
         };
         plain_absolute(&path).map_err(|wrong| vec![wrong])
     }
-
-    fn write(value: &PathBuf) -> Value {
-        value.display().to_string().into()
-    }
 }
 
 /// A path inside an instance.
@@ -335,10 +289,6 @@ impl Leaf for InnerPath {
     fn parse(value: &Value, _: &Path) -> Result<PathBuf, Vec<Wrong>> {
         let written = text(value, Self::SPELLING.noun)?;
         plain_absolute(Path::new(written)).map_err(|wrong| vec![wrong])
-    }
-
-    fn write(value: &PathBuf) -> Value {
-        HostPath::write(value)
     }
 }
 
@@ -355,28 +305,6 @@ fn plain_absolute(path: &Path) -> Result<PathBuf, Wrong> {
         return Err(Wrong::because("would give away the whole file system"));
     }
     Ok(plain)
-}
-
-/// A pattern of files below a mount's source.
-pub(crate) struct Glob;
-
-impl Leaf for Glob {
-    type Value = String;
-    const SPELLING: Spelling =
-        Spelling::text("pattern", || "a pattern below the source, without `..`, such as .env*".to_owned());
-
-    fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
-        let noun = Self::SPELLING.noun;
-        let pattern = text(value, noun)?;
-        let leaves = Path::new(pattern)
-            .components()
-            .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
-        if pattern.is_empty() || leaves { Err(vec![Wrong::not_a(noun)]) } else { Ok(pattern.to_owned()) }
-    }
-
-    fn write(value: &String) -> Value {
-        value.as_str().into()
-    }
 }
 
 /// A list of values of one type.
@@ -406,10 +334,6 @@ impl<L: Leaf> Leaf for List<L> {
         }
         if wrongs.is_empty() { Ok(values) } else { Err(wrongs) }
     }
-
-    fn write(values: &Self::Value) -> Value {
-        Value::Array(values.iter().map(L::write).collect::<Array>())
-    }
 }
 
 /// A program and its arguments; never a shell line.
@@ -428,35 +352,117 @@ impl Leaf for Argv {
             _ => Err(vec![Wrong::because("names no program")]),
         }
     }
+}
 
-    fn write(argv: &Vec<String>) -> Value {
-        List::<Text>::write(argv)
+/// Where a conversation's id goes.
+const ID: &str = "{id}";
+
+/// Words of a command line, one of them with the conversation's id in it.
+fn with_id(words: Vec<String>) -> Result<Vec<String>, Vec<Wrong>> {
+    // Without it the command would mean "the latest", which may be somebody else's conversation.
+    match words.iter().any(|word| word.contains(ID)) {
+        true => Ok(words),
+        false => Err(vec![Wrong::because("does not say where the conversation's id goes")]),
     }
 }
 
-/// The command that resumes a conversation of an agent abide does not know.
-pub(crate) struct ResumeArgv;
+/// The command that goes on with a conversation of an agent abide does not know.
+pub(crate) struct IdArgv;
 
-impl Leaf for ResumeArgv {
+impl Leaf for IdArgv {
     type Value = Vec<String>;
-    const SPELLING: Spelling = Spelling::list("resume command", || {
+    const SPELLING: Spelling = Spelling::list("command for a conversation", || {
         "a list of a program and its arguments, one with {id} in it, such as [\"my-agent\", \"--resume\", \"{id}\"]"
             .to_owned()
     });
 
     fn parse(value: &Value, home: &Path) -> Result<Vec<String>, Vec<Wrong>> {
-        let argv = Argv::parse(value, home)?;
-        // Without it the command would resume "the latest", which may be somebody else's conversation.
-        if argv.iter().any(|argument| argument.contains("{id}")) {
-            Ok(argv)
-        } else {
-            Err(vec![Wrong::because("does not say where the conversation's id goes")])
+        with_id(Argv::parse(value, home)?)
+    }
+}
+
+/// The arguments that give a new conversation its id.
+pub(crate) struct IdArgs;
+
+impl Leaf for IdArgs {
+    type Value = Vec<String>;
+    const SPELLING: Spelling = Spelling::list("list of arguments", || {
+        "a list of arguments, one with {id} in it, such as [\"--session-id\", \"{id}\"]".to_owned()
+    });
+
+    fn parse(value: &Value, home: &Path) -> Result<Vec<String>, Vec<Wrong>> {
+        with_id(List::<Text>::parse(value, home)?)
+    }
+}
+
+/// A pattern of the files in which an agent keeps its conversations.
+pub(crate) struct TranscriptPattern;
+
+impl Leaf for TranscriptPattern {
+    type Value = String;
+    const SPELLING: Spelling = Spelling::text("pattern of transcripts", || {
+        "a path that begins with /, ~/ or {cwd}/, with *, **, {cwd-slug}, and with {id} where the id is, \
+         such as ~/.my-agent/sessions/{cwd-slug}/{id}.jsonl"
+            .to_owned()
+    });
+
+    fn parse(value: &Value, home: &Path) -> Result<String, Vec<Wrong>> {
+        let written = text(value, Self::SPELLING.noun)?;
+        known_places(written, &[ID, "{cwd}", "{cwd-slug}"])?;
+        let below = written.strip_prefix("{cwd}/");
+        let path = below.map_or_else(|| HostPath::parse(value, home), |_| Ok(PathBuf::from(written)))?;
+        let last = path.file_name().unwrap_or_default().to_string_lossy().matches('*').count();
+        let because = |problem: &str| Err(vec![Wrong::because(problem)]);
+        match written.matches(ID).count() {
+            _ if below.is_some_and(|below| below.contains("..")) => because("has `..` in it"),
+            _ if written.trim_start_matches("{cwd}").contains("{cwd}") => because("has {cwd} inside it"),
+            1 => Ok(path.to_string_lossy().into_owned()),
+            // The one part of a name that is left open is the id.
+            0 if last == 1 => Ok(path.to_string_lossy().into_owned()),
+            0 => because("does not say where the conversation's id is"),
+            _ => because("has the conversation's id in two places"),
         }
     }
+}
 
-    fn write(argv: &Vec<String>) -> Value {
-        Argv::write(argv)
+/// A pattern of text on a screen.
+pub(crate) struct Shown;
+
+impl Leaf for Shown {
+    type Value = String;
+    const SPELLING: Spelling = Spelling::text("pattern of text", || {
+        "text that a line holds, with ^ and $ for its ends, … for anything and {spinner} for one character of an animation"
+            .to_owned()
+    });
+
+    fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
+        let pattern = text(value, Self::SPELLING.noun)?;
+        known_places(pattern, &["{spinner}"])?;
+        let regex = [".*", ".+", "\\s", "\\d", "\\w", "\\."].into_iter().find(|part| pattern.contains(part));
+        match regex {
+            Some(part) => {
+                Err(vec![Wrong::because(format!("`{part}` is of a regular expression, which this is not"))])
+            }
+            None if pattern.trim_matches(['^', '$', '…', ' ']).is_empty() => {
+                Err(vec![Wrong::because("fits everything")])
+            }
+            None => Ok(pattern.to_owned()),
+        }
     }
+}
+
+/// Refuses a `{name}` that is none of `known`.
+fn known_places(written: &str, known: &[&str]) -> Result<(), Vec<Wrong>> {
+    for (at, _) in written.match_indices('{') {
+        let Some(end) = written[at..].find('}') else { continue };
+        let place = &written[at..=at + end];
+        let is_name = place[1..end].bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        if end > 1 && is_name && !known.contains(&place) {
+            let nearest = abide_model::text::nearest(place, known.iter().copied()).map(str::to_owned);
+            return Err(vec![Wrong { nearest, ..Wrong::because(format!("`{place}` stands for nothing")) }]);
+        }
+    }
+    Ok(())
 }
 
 /// Keys that name an environment variable.

@@ -12,7 +12,7 @@ use toml_edit::{Item, Table, TableLike, Value};
 
 use crate::path::{Path, Step};
 use crate::reader::Reader;
-use crate::rule::{KeyRule, Leaf, Spelling};
+use crate::rule::{KeyRule, Leaf, List, Spelling};
 
 /// One setting, or one group of settings.
 pub(crate) struct Field {
@@ -97,7 +97,7 @@ macro_rules! record {
         }
     };
     (@presence $rule:ty, $default:expr) => {
-        $crate::schema::Presence::Default($crate::rule::shown(&<$rule as $crate::rule::Leaf>::write(&$default)))
+        $crate::schema::Presence::Default($default.to_string())
     };
     (@presence $rule:ty) => {
         match <$rule as $crate::schema::Rule>::absent() {
@@ -136,6 +136,22 @@ impl<R: Rule> Rule for Optional<R> {
 
     fn read(item: &Item, at: &mut Reader<'_>) -> Option<Self::Value> {
         R::read(item, at).map(Some)
+    }
+}
+
+/// A list that is empty where it is left out.
+pub(crate) struct Several<L>(PhantomData<L>);
+
+impl<L: Leaf> Rule for Several<L> {
+    type Value = Vec<L::Value>;
+    const SHAPE: Shape = <List<L> as Rule>::SHAPE;
+
+    fn absent() -> Option<Self::Value> {
+        Some(Vec::new())
+    }
+
+    fn read(item: &Item, at: &mut Reader<'_>) -> Option<Self::Value> {
+        at.leaf::<List<L>>(item)
     }
 }
 

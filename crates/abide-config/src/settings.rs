@@ -1,19 +1,16 @@
 //! `config.toml`: what holds for every scope unless its workspace says otherwise.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use abide_model::{EnvRef, Permission, Place, Policy, StatusBar, Substrate, UnitMode};
+use abide_model::{EnvRef, Permission, Place, Policy, PrefixKey, StatusBar, Substrate, UnitMode};
 
-use crate::file_kind::{FileKind, Migration};
-use crate::migrate;
+use crate::agent::Agent;
+use crate::file_kind::FileKind;
 use crate::name::Name;
-use crate::rule::{
-    AgentName, Argv, Count, EnvName, Flag, HostPath, JournalSize, List, Named, OneOf, Prefix, Reference,
-    ResumeArgv, Size, Text,
-};
+use crate::reader::Reader;
+use crate::rule::{AgentName, Count, EnvName, Flag, JournalSize, Named, OneOf, Prefix, Reference, Size};
 use crate::schema::{Map, Optional, Section, record};
-use crate::value::{ByteSize, Journal, PrefixKey};
+use crate::value::{ByteSize, Journal};
 use crate::workspace::Workspace;
 
 record! {
@@ -74,27 +71,12 @@ record! {
     }
 }
 
-record! {
-    /// How an agent is run; whatever is unset is as abide knows the agent.
-    Agent {
-        /// Command that starts the agent.
-        command: Option<Vec<String>> as Optional<Argv>,
-        /// Arguments added to the command.
-        args: Option<Vec<String>> as Optional<List<Text>>,
-        /// Directory in which the agent keeps its configuration and conversations.
-        config_dir: Option<PathBuf> as Optional<HostPath>,
-        /// Variable given to the agent, and where its value comes from.
-        env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
-        /// Command that resumes conversation `{id}`, for an agent that abide does not know.
-        resume: Option<Vec<String>> as Optional<ResumeArgv>,
-        /// Whether a resumed agent is told to go on with an interrupted turn; unset, it is not.
-        continue_turn: Option<bool> as Optional<Flag>,
-    }
-}
-
 impl FileKind for Settings {
     const TITLE: &'static str = "config.toml";
-    const MIGRATIONS: &'static [Migration] = &[migrate::config::from_0];
+
+    fn check(&self, at: &mut Reader<'_>) {
+        self.agents.iter().for_each(|(name, agent)| agent.check(name, at));
+    }
 }
 
 impl Settings {
@@ -113,19 +95,5 @@ impl Settings {
             self.agents.insert(name.clone(), merged);
         }
         self
-    }
-}
-
-impl Agent {
-    fn overridden_by(mut self, over: &Self) -> Self {
-        self.env.extend(over.env.clone());
-        Self {
-            command: over.command.clone().or(self.command),
-            args: over.args.clone().or(self.args),
-            config_dir: over.config_dir.clone().or(self.config_dir),
-            env: self.env,
-            resume: over.resume.clone().or(self.resume),
-            continue_turn: over.continue_turn.or(self.continue_turn),
-        }
     }
 }

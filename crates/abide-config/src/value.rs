@@ -1,4 +1,4 @@
-//! The types of values that only configuration has: sizes, the journal, the prefix key.
+//! The types of values that only configuration has: sizes, the journal.
 
 use std::fmt;
 use std::str::FromStr;
@@ -85,56 +85,6 @@ impl fmt::Display for Journal {
     }
 }
 
-/// The key that begins every command to the multiplexer, held as the byte a terminal sends for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrefixKey(u8);
-
-impl PrefixKey {
-    /// `C-b`, as in tmux.
-    pub const DEFAULT: Self = Self(0x02);
-
-    /// The byte that a terminal sends when the key is pressed.
-    pub const fn byte(self) -> u8 {
-        self.0
-    }
-}
-
-/// Why a word is not a [`PrefixKey`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a prefix key; allowed: {}", PrefixKey::ALLOWED)]
-pub struct BadPrefixKey;
-
-impl PrefixKey {
-    /// Every spelling, in words.
-    pub const ALLOWED: &str =
-        r"C-a to C-z except C-i, C-j and C-m (they are Tab and Enter), C-Space, C-\, C-], C-^ or C-_";
-}
-
-impl FromStr for PrefixKey {
-    type Err = BadPrefixKey;
-
-    fn from_str(word: &str) -> Result<Self, BadPrefixKey> {
-        let key = word.strip_prefix("C-").ok_or(BadPrefixKey)?;
-        match key.as_bytes() {
-            b"Space" => Ok(Self(0)),
-            // A terminal sends the same byte for these and for Tab or Enter.
-            b"i" | b"j" | b"m" => Err(BadPrefixKey),
-            [letter @ (b'a'..=b'z' | b'\\' | b']' | b'^' | b'_')] => Ok(Self(letter & 0x1f)),
-            _ => Err(BadPrefixKey),
-        }
-    }
-}
-
-impl fmt::Display for PrefixKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            0 => f.write_str("C-Space"),
-            byte @ 1..=26 => write!(f, "C-{}", char::from(byte | 0x60)),
-            byte => write!(f, "C-{}", char::from(byte | 0x40)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,22 +112,5 @@ mod tests {
         assert!("1GiB".parse::<Journal>().is_ok());
         assert!("63KiB".parse::<Journal>().is_err());
         assert!("1025MiB".parse::<Journal>().is_err());
-    }
-
-    #[test]
-    fn every_prefix_key_is_shown_as_it_was_written() {
-        let letters = ('a'..='z').filter(|c| !"ijm".contains(*c)).map(String::from);
-        for key in letters.chain(["Space", "\\", "]", "^", "_"].map(String::from)) {
-            let word = format!("C-{key}");
-            assert_eq!(word.parse::<PrefixKey>().unwrap().to_string(), word);
-        }
-        assert_eq!("C-b".parse(), Ok(PrefixKey::DEFAULT));
-    }
-
-    #[test]
-    fn a_key_that_a_terminal_can_not_tell_apart_is_refused() {
-        for word in ["", "b", "C-", "C-i", "C-j", "C-m", "C-[", "C-B", "M-b", "C-bb", "C-é"] {
-            assert!(word.parse::<PrefixKey>().is_err(), "{word:?}");
-        }
     }
 }

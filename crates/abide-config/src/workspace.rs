@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 
 use abide_model::{EnvRef, Isolation, Place, Policy};
 
-use crate::file_kind::{FileKind, Migration};
-use crate::migrate;
+use crate::agent::Agent;
+use crate::file_kind::FileKind;
 use crate::name::Name;
 use crate::path;
 use crate::reader::Reader;
 use crate::rule::{
-    AgentName, Argv, Count, EnvName, Flag, Glob, HostPath, InnerPath, List, Named, OneOf, Reference,
+    AgentName, Argv, Count, EnvName, Flag, Glob, HostPath, InnerPath, Named, OneOf, Reference,
 };
-use crate::schema::{Map, Optional, Section, Tables, record};
-use crate::settings::Agent;
+use crate::schema::{Map, Optional, Section, Several, Tables, record};
 
 record! {
     /// What a workspace's file says; what is unset is as in `config.toml`.
@@ -52,7 +51,7 @@ record! {
         /// How it is given.
         isolation: Isolation as OneOf<Isolation> = Isolation::Shared,
         /// Files that git ignores but the work needs, copied into a worktree or clone.
-        copy: Vec<String> as List<Glob> = Vec::new(),
+        copy: Vec<String> as Several<Glob>,
         /// Whether the instance may only read it.
         read_only: bool as Flag = false,
     }
@@ -67,10 +66,16 @@ impl Mount {
 
 impl FileKind for Workspace {
     const TITLE: &'static str = "workspaces/<name>.toml";
-    const MIGRATIONS: &'static [Migration] = &[migrate::workspace::from_0];
 
-    /// One mount must not hide another, nor what another holds.
     fn check(&self, at: &mut Reader<'_>) {
+        self.agents.iter().for_each(|(name, agent)| agent.check(name, at));
+        self.check_mounts(at);
+    }
+}
+
+impl Workspace {
+    /// One mount must not hide another, nor what another holds.
+    fn check_mounts(&self, at: &mut Reader<'_>) {
         let mut mounts: Vec<(&Path, usize)> =
             self.mounts.iter().enumerate().map(|(index, mount)| (mount.target_path(), index)).collect();
         // Paths sort by component, so whatever is below a target follows it directly.

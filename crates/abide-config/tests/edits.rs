@@ -7,12 +7,16 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-use abide_config::{ConfigDir, Edit, NewMount, Origin};
+use abide_config::{ConfigDir, Edit, Origin};
 use abide_model::Isolation;
 use common::{Sandbox, lines, named};
 
 fn set(key: &str, value: &str) -> Edit {
     Edit::Set { key: key.to_owned(), value: value.to_owned() }
+}
+
+fn mount(source: &str, isolation: Isolation) -> Edit {
+    Edit::AddMount { source: source.to_owned(), isolation }
 }
 
 #[test]
@@ -121,20 +125,13 @@ fn the_first_change_makes_the_file_and_its_directory() {
 
 #[test]
 fn reading_writes_nothing() {
-    let sandbox = Sandbox::with_settings("default_role = \"rust\"\n");
+    let sandbox = Sandbox::with_settings("role = \"rust\"\n");
     assert_eq!(sandbox.config.load().unwrap().role, named("rust"));
     sandbox.config.get("role").unwrap();
     sandbox.config.list().unwrap();
     sandbox.config.workspaces().unwrap();
-    assert_eq!(sandbox.settings_text(), "default_role = \"rust\"\n");
+    assert_eq!(sandbox.settings_text(), "role = \"rust\"\n");
     assert!(!sandbox.config.path().join(".lock").exists());
-}
-
-#[test]
-fn a_change_to_an_older_file_brings_it_up_to_date() {
-    let sandbox = Sandbox::with_settings("# mine\ndefault_role = \"rust\"\n");
-    sandbox.config.set("agent", "codex").unwrap();
-    assert_eq!(sandbox.settings_text(), "version = 1\n# mine\nrole = \"rust\"\nagent = \"codex\"\n");
 }
 
 #[test]
@@ -272,19 +269,11 @@ fn a_workspace_is_made_changed_and_removed() {
     assert_eq!(sandbox.workspace_text("web"), "version = 1\ndir = \"~/src/web\"\npolicy = \"keep\"\n");
     assert!(lines(sandbox.config.create_workspace(&web, "/srv", &[]))[0].contains("exists already"));
 
-    let mount = NewMount {
-        source: "~/src/lib".into(),
-        isolation: Isolation::Worktree,
-        copy: vec![".env*".into()],
-        ..NewMount::default()
-    };
-    let second = NewMount {
-        source: "/srv/data".into(),
-        target: Some("/data".into()),
-        read_only: true,
-        ..NewMount::default()
-    };
-    let edits = [Edit::AddMount(mount), set("env.A", "env:B"), Edit::AddMount(second)];
+    let edits = [
+        mount("~/src/lib", Isolation::Worktree),
+        set("env.A", "env:B"),
+        mount("/srv/data", Isolation::Shared),
+    ];
     let edited = sandbox.config.edit_workspace(&web, &edits).unwrap();
     assert_eq!(edited.mounts.len(), 2);
     let expected = r#"version = 1
@@ -294,12 +283,9 @@ policy = "keep"
 [[mounts]]
 source = "~/src/lib"
 isolation = "worktree"
-copy = [".env*"]
 
 [[mounts]]
 source = "/srv/data"
-target = "/data"
-read_only = true
 
 [env]
 A = "env:B"
@@ -310,7 +296,7 @@ A = "env:B"
     sandbox.config.edit_workspace(&web, std::slice::from_ref(&gone)).unwrap();
     assert!(!sandbox.workspace_text("web").contains("src/lib"));
     let message = &lines(sandbox.config.edit_workspace(&web, &[gone]))[0];
-    assert!(message.contains("has no mount at ~/src/lib; it has: /data"), "{message}");
+    assert!(message.contains("has no mount at ~/src/lib; it has: /srv/data"), "{message}");
 
     sandbox.config.remove_workspace(&web).unwrap();
     assert!(sandbox.files().is_empty());
@@ -322,10 +308,8 @@ A = "env:B"
 fn of_several_edits_all_happen_or_none() {
     let text = "version = 1\ndir = \"/srv/web\"\n";
     let sandbox = Sandbox::with_workspace("web", text);
-    let bad = NewMount { source: "/".into(), ..NewMount::default() };
-    let message =
-        &lines(sandbox.config.edit_workspace(&named("web"), &[set("policy", "keep"), Edit::AddMount(bad)]))
-            [0];
+    let edits = [set("policy", "keep"), mount("/", Isolation::Shared)];
+    let message = &lines(sandbox.config.edit_workspace(&named("web"), &edits))[0];
     assert!(message.starts_with("mounts[0].source = \"/\": would give away"), "{message}");
     assert_eq!(sandbox.workspace_text("web"), text);
 
@@ -337,7 +321,7 @@ fn of_several_edits_all_happen_or_none() {
 fn mounts_in_one_line_are_changed_in_one_line() {
     let sandbox =
         Sandbox::with_workspace("w", "version = 1\ndir = \"/w\"\nmounts = [{ source = \"/a\" }] # m\n");
-    let add = Edit::AddMount(NewMount { source: "/b".into(), ..NewMount::default() });
+    let add = mount("/b", Isolation::Shared);
     sandbox.config.edit_workspace(&named("w"), &[add]).unwrap();
     assert_eq!(
         sandbox.workspace_text("w"),
@@ -361,11 +345,11 @@ fn a_mount_taken_out_of_a_list_leaves_its_comments() {
 
 #[test]
 fn a_byte_order_mark_stays_first() {
-    let sandbox = Sandbox::with_settings("\u{feff}default_role = \"rust\"\n");
+    let sandbox = Sandbox::with_settings("\u{feff}role = \"rust\"\n");
     sandbox.config.set("agent", "codex").unwrap();
-    assert_eq!(sandbox.settings_text(), "\u{feff}version = 1\nrole = \"rust\"\nagent = \"codex\"\n");
+    assert_eq!(sandbox.settings_text(), "\u{feff}role = \"rust\"\nagent = \"codex\"\n");
     sandbox.config.unset("role").unwrap();
-    assert_eq!(sandbox.settings_text(), "\u{feff}version = 1\nagent = \"codex\"\n");
+    assert_eq!(sandbox.settings_text(), "\u{feff}agent = \"codex\"\n");
 }
 
 #[test]

@@ -90,6 +90,69 @@ TOKEN = \"env:\"
 }
 
 #[test]
+fn a_described_agent_that_can_not_be_meant_is_told_what_is_wrong_with_it() {
+    let text = "\
+version = 1
+[agents.foo]
+fork = [\"foo\", \"--fork\"]
+id.args = [\"--id\"]
+id.env = \"FOO ID\"
+[agents.a]
+id.file = \"~/.a/{cwd-slg}/{id}.json\"
+[agents.b]
+id.file = \"~/.b/sessions\"
+[agents.c]
+id.file = \"sessions/{id}.json\"
+[agents.d]
+id.file = \"{cwd}/../{id}/{id}\"
+[[agents.e.screen]]
+name = \"asks\"
+says = \"needs-input\"
+any = [\"^Continue.*\", \"\", \"{spiner} x\"]
+[[agents.e.title]]
+name = \"always\"
+says = \"idle\"
+";
+    let sandbox = Sandbox::with_settings(text);
+    let found: Vec<String> = lines(sandbox.config.load())
+        .into_iter()
+        .map(|line| line.strip_prefix("~/config/config.toml:").unwrap().to_owned())
+        .collect();
+    for (line, parts) in found.iter().zip([
+        [
+            "3:8: agents.foo.fork = a list: does not say where the conversation's id goes",
+            "one with {id} in it",
+        ],
+        ["4:11: agents.foo.id.args = a list: does not say where", "[\"--session-id\", \"{id}\"]"],
+        ["5:10: agents.foo.id.env = \"FOO ID\": not a variable name", ""],
+        ["7:11: agents.a.id.file = ", "`{cwd-slg}` stands for nothing"],
+        ["9:11: agents.b.id.file = ", "does not say where the conversation's id is"],
+        ["11:11: agents.c.id.file = ", "not an absolute path"],
+        ["13:11: agents.d.id.file = ", "has `..` in it"],
+        ["16:8: agents.e.screen[0].says = \"needs-input\": not a statement", "did you mean \"needs_input\"?"],
+        [
+            "17:8: agents.e.screen[0].any[0] = \"^Continue.*\"",
+            "`.*` is of a regular expression, which this is not",
+        ],
+        ["17:23: agents.e.screen[0].any[1] = \"\": fits everything", "… for anything"],
+        ["17:27: agents.e.screen[0].any[2] = ", "did you mean \"{spinner}\"?"],
+    ]) {
+        assert!(parts.iter().all(|part| line.contains(part)), "{line}\n{parts:?}");
+    }
+    assert_eq!(found.len(), 11, "{found:#?}");
+
+    let sandbox =
+        Sandbox::with_settings("version = 1\n[[agents.e.title]]\nname = \"always\"\nsays = \"idle\"\n");
+    let found = lines(sandbox.config.load());
+    assert_eq!(
+        found,
+        [
+            "~/config/config.toml:2:1: agents.e.title[0]: has no pattern to fit; allowed: one of bottom, all, any, or several"
+        ]
+    );
+}
+
+#[test]
 fn a_value_that_may_be_a_secret_is_not_repeated() {
     let sandbox =
         Sandbox::with_settings("version = 1\n[env]\nTOKEN = \"hunter2\\n\"\nOTHER = [\"hunter2\"]\n");

@@ -25,7 +25,7 @@ fn the_nearest_workspace_above_a_directory_is_its_own() {
     workspace(&sandbox, "api", "~/src/web/api");
     let of = |dir: &str| {
         let found = sandbox.config.workspace_for(&sandbox.home().join(dir)).unwrap();
-        found.workspace.map(|(name, _)| name.to_string())
+        found.map(|(name, _)| name.to_string())
     };
     assert_eq!(of("src/web/api/deep").as_deref(), Some("api"));
     assert_eq!(of("src/web/api").as_deref(), Some("api"));
@@ -42,7 +42,7 @@ fn a_directory_reached_by_a_link_belongs_to_the_same_workspace() {
     workspace(&sandbox, "web", "~/shortcut");
     for dir in ["src/web", "shortcut"] {
         let found = sandbox.config.workspace_for(&sandbox.home().join(dir)).unwrap();
-        assert_eq!(found.workspace.unwrap().0, named("web"));
+        assert_eq!(found.unwrap().0, named("web"));
     }
 }
 
@@ -53,18 +53,28 @@ fn two_workspaces_of_one_directory_are_told_apart_by_the_operator() {
     workspace(&sandbox, "two", "/srv/x/");
     let message = &lines(sandbox.config.workspace_for("/srv/x/y".as_ref()))[0];
     assert!(message.contains("several workspaces: one, two"), "{message}");
-    assert!(sandbox.config.workspace_for("/srv".as_ref()).unwrap().workspace.is_none());
+    assert!(sandbox.config.workspace_for("/srv".as_ref()).unwrap().is_none());
 }
 
 #[test]
-fn a_workspace_that_can_not_be_read_is_reported_beside_the_one_that_was_found() {
+fn a_workspace_that_can_not_be_read_is_an_error_wherever_it_may_be_the_nearest() {
     let sandbox = Sandbox::new();
     workspace(&sandbox, "good", "/srv/x");
-    fs::write(sandbox.config.workspace_file(&named("bad")), "dir = ").unwrap();
-    let found = sandbox.config.workspace_for("/srv/x".as_ref()).unwrap();
-    assert_eq!(found.workspace.unwrap().0, named("good"));
-    assert_eq!(found.unreadable.len(), 1);
-    assert_eq!(found.unreadable[0].0, "bad");
+    let bad = sandbox.config.workspace_file(&named("bad"));
+    let of = |dir: &str| sandbox.config.workspace_for(dir.as_ref());
+    for (text, refused, fine) in [
+        ("dir = ", &["/srv/x", "/elsewhere"][..], &[][..]),
+        ("dir = \"/srv/x/y\"\npolicy = \"kep\"\n", &["/srv/x/y", "/srv/x/y/z"], &["/srv/x", "/elsewhere"]),
+        ("dir = '/srv'\n[env\n", &["/srv", "/srv/y"], &["/srv/x", "/elsewhere"]),
+    ] {
+        fs::write(&bad, text).unwrap();
+        for dir in refused {
+            assert!(lines(of(dir))[0].contains("bad.toml:"), "{text} {dir}");
+        }
+        for dir in fine {
+            assert!(of(dir).is_ok(), "{text} {dir}");
+        }
+    }
 }
 
 #[test]
@@ -123,19 +133,6 @@ fn the_default_role_is_there_without_a_file_and_can_have_one() {
 }
 
 #[test]
-fn one_bad_role_does_not_hide_the_others() {
-    let sandbox = Sandbox::new();
-    for (name, text) in [("rust", "version = 1\nenv = [\"GH_TOKEN\"]\n"), ("bad", "env = [\"no name\"]\n")] {
-        let file = sandbox.config.role_file(&named(name));
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, text).unwrap();
-    }
-    let roles = sandbox.config.roles().unwrap();
-    let read: Vec<_> = roles.iter().map(|(name, read)| (name.as_str(), read.is_ok())).collect();
-    assert_eq!(read, [("bad", false), ("default", true), ("rust", true)]);
-}
-
-#[test]
 fn the_reference_names_every_setting_with_its_default() {
     let reference = abide_config::reference();
     for row in [
@@ -152,4 +149,15 @@ fn the_reference_names_every_setting_with_its_default() {
     ] {
         assert!(reference.contains(row), "{row}\n{reference}");
     }
+}
+
+#[test]
+fn the_example_of_an_agent_of_ones_own_can_be_copied() {
+    let page = include_str!("../../../docs/agents.md");
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let sandbox = Sandbox::with_settings(&format!("version = 1\n{example}"));
+    let settings = sandbox.config.load().unwrap();
+    let agent = &settings.agents[&named("my-agent")];
+    assert_eq!((agent.screen.len(), agent.title.len()), (1, 1));
+    assert!(agent.described().transcripts.unwrap().ends_with("/.my-agent/sessions/{cwd-slug}/{id}.jsonl"));
 }

@@ -30,15 +30,10 @@ pub(crate) struct Baseline {
     pub modules: Vec<String>,
 }
 
-/// Looks at every mount of the unit at `unit`, all within `limit`, and answers in their order.
+/// Looks at every mount, each given with the directory of its unit, all within `limit`, and answers in their order.
 ///
 /// Whatever can not be found out in time or at all is named in [`MountEvidence::unknown`]. A tree that was never
 /// finished holds nothing: nobody worked in it.
-pub fn evidence(unit: &Path, mounts: &[Mount], limit: Duration) -> Vec<MountEvidence> {
-    evidence_of(&mounts.iter().map(|mount| (unit, mount)).collect::<Vec<_>>(), limit)
-}
-
-/// Like [`evidence`], for mounts of several units at once.
 pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvidence> {
     let deadline = Deadline::within(limit);
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(mounts.len());

@@ -27,9 +27,9 @@ mod submodule;
 
 pub use drift::{Drift, adrift};
 pub use error::GitError;
-pub use evidence::{evidence, evidence_of, settle};
+pub use evidence::{evidence_of, settle};
 pub use materialise::{Materialised, Wanted, materialise};
 pub use registration::{Forgotten, Registration, forget, registered};
-pub use release::{CRASH_POINTS, Released, is_released, release};
+pub use release::{Released, is_released, release};
 pub use restore::{Restored, restore};
 pub use site::{tree, tree_name};

@@ -3,7 +3,6 @@
 //! What is about to be made is written down first. If it fails it is undone; if we are killed, whoever comes next finds
 //! the record and undoes or repeats it. The host's repository is left as it was either way.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,8 +48,6 @@ pub struct Materialised {
     pub branch: Option<String>,
     /// The commit it is at; none in a repository without one.
     pub base: Option<String>,
-    /// What belongs into [`Mount::recorded_refs`].
-    pub recorded_refs: BTreeMap<String, String>,
     /// What the operator should know.
     pub notices: Vec<String>,
 }
@@ -94,16 +91,11 @@ pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Resul
 }
 
 fn made(site: &Site, record: &Record, notices: Vec<String>) -> Materialised {
-    let mut recorded_refs = BTreeMap::new();
-    for name in [Some("HEAD"), record.base_branch.as_deref()].into_iter().flatten() {
-        recorded_refs.extend(record.refs.get(name).map(|oid| (name.to_owned(), oid.clone())));
-    }
     Materialised {
         tree: site.tree.clone(),
         workdir: site.tree.join(&record.prefix),
         branch: record.branch.clone(),
         base: record.base.clone(),
-        recorded_refs,
         notices,
     }
 }

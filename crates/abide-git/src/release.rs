@@ -20,21 +20,6 @@ use crate::refs::{self, HEADS, Ref};
 use crate::site::{Record, Site};
 use crate::{files, gitdir, materialise, registration, status};
 
-/// The labelled points of this crate, in the order in which an operation passes them.
-pub const CRASH_POINTS: &[&str] = &[
-    "git.materialise.recorded",
-    "git.materialise.made",
-    "git.materialise.settled",
-    "git.release.packed",
-    "git.release.noted",
-    "git.release.moved",
-    "git.release.branch",
-    "git.restore.objects",
-    "git.restore.branch",
-    "git.restore.registered",
-    "git.restore.unnoted",
-];
-
 pub(crate) const SAVED: &str = "saved.json";
 const ADMIN: &str = "admin";
 const OBJECTS: &str = "objects";
@@ -203,24 +188,4 @@ fn delete_branch(record: &Record, saved: &Saved, git: &Git) -> Result<Released, 
         git.try_run(["config", "--local", "--remove-section", &format!("branch.{branch}")])?;
     }
     Ok(Released::default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_of_points_is_the_list_of_those_in_the_code() {
-        let mut found: Vec<String> = Vec::new();
-        for file in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap() {
-            let text = fs::read_to_string(file.unwrap().path()).unwrap();
-            let calls = text.split("crash::point(\"git.").skip(1);
-            found.extend(calls.filter_map(|rest| rest.split('"').next()).map(|label| format!("git.{label}")));
-        }
-        found.retain(|label| label != "git.");
-        found.sort();
-        let mut listed = CRASH_POINTS.to_vec();
-        listed.sort_unstable();
-        assert_eq!(found, listed, "each point once in the code and once in the list");
-    }
 }

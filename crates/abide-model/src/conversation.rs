@@ -60,6 +60,8 @@ pub struct Candidate {
     pub modified: Timestamp,
     /// How long it is, in bytes.
     pub size: u64,
+    /// What it is called, where the agent gives it a name apart from what was said in it.
+    pub title: Option<String>,
 }
 
 /// What the operator's own arguments say about the conversation.

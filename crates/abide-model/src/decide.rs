@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::choice::Policy;
 use crate::evidence::Verdict;
-use crate::status::{Ending, Kept, Status};
+use crate::status::{Ending, Kept};
 
 /// A decision and why it fell that way. The reason is what logs, `abide explain` and the tests read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +27,6 @@ impl<T> Decided<T> {
 pub enum Stopped {
     /// The last session ended by itself.
     LastSessionEnded,
-    /// The operator ended it.
-    Operator,
     /// Somebody else told it to stop: a shutdown, an engine, a service manager.
     Signalled,
     /// It failed.
@@ -79,7 +77,7 @@ pub fn leave(facts: &Leaving) -> Decided<Leave> {
             );
         }
         Stopped::Fatal => return Decided::new(Leave::Keep(Kept::Crashed), "its supervisor failed"),
-        Stopped::LastSessionEnded | Stopped::Operator => {}
+        Stopped::LastSessionEnded => {}
     }
     match (facts.policy, at_risk(facts.verdict)) {
         (Policy::Keep, _) => Decided::new(Leave::Keep(Kept::Kept), "the policy is keep"),
@@ -95,38 +93,6 @@ fn at_risk(verdict: Verdict) -> Option<Kept> {
         Verdict::Dirty => Some(Kept::Dirty),
         Verdict::Unpushed => Some(Kept::Unpushed),
         Verdict::Unknown => Some(Kept::Unknown),
-    }
-}
-
-/// What a sweep may do with an instance it comes across.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sweep {
-    /// Leave it alone.
-    Leave,
-    /// Finish the removal that was decided.
-    Finish,
-    /// Its starter is dead: apply `Event::StarterDied`.
-    StarterDied {
-        /// Whether a mount holds work, or could not be examined.
-        at_risk: bool,
-    },
-}
-
-/// Decides what a sweep may do. `starter_alive` is `None` when that could not be found out.
-pub fn sweep(status: &Status, starter_alive: Option<bool>, verdict: Verdict) -> Decided<Sweep> {
-    match status {
-        Status::Ending(_) => Decided::new(Sweep::Finish, "the decision to remove it is stamped"),
-        Status::Starting { .. } => match starter_alive {
-            Some(false) => Decided::new(
-                Sweep::StarterDied { at_risk: verdict != Verdict::Clean },
-                "whoever was starting it is dead",
-            ),
-            Some(true) => Decided::new(Sweep::Leave, "it is being started"),
-            None => Decided::new(Sweep::Leave, "whether its starter lives could not be found out"),
-        },
-        Status::Active => Decided::new(Sweep::Leave, "it is active"),
-        Status::Restorable(_) => Decided::new(Sweep::Leave, "it is kept for a resume"),
-        Status::Damaged(_) => Decided::new(Sweep::Leave, "it can not be read, so it may hold work"),
     }
 }
 
@@ -191,7 +157,7 @@ mod tests {
 
     #[test]
     fn without_a_policy_nothing_at_risk_is_ever_removed() {
-        for stopped in [Stopped::LastSessionEnded, Stopped::Operator, Stopped::Signalled, Stopped::Fatal] {
+        for stopped in [Stopped::LastSessionEnded, Stopped::Signalled, Stopped::Fatal] {
             for verdict in [Verdict::Dirty, Verdict::Unpushed, Verdict::Unknown] {
                 for policy in [Policy::Ask, Policy::Keep] {
                     let decided = leave(&leaving(policy, stopped, verdict));
@@ -200,25 +166,6 @@ mod tests {
                         "{policy} {verdict:?} {stopped:?}"
                     );
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn a_sweep_touches_only_what_was_decided_or_never_came_up() {
-        let by = crate::ProcessIdentity { pid: 1, start: 1, boot: String::new() };
-        let starting = Status::Starting { by, resuming: None };
-        for verdict in VERDICTS {
-            let at_risk = verdict != Verdict::Clean;
-            for alive in [None, Some(true), Some(false)] {
-                let of = |status: &Status| sweep(status, alive, verdict).decision;
-                assert_eq!(of(&Status::Active), Sweep::Leave);
-                assert_eq!(of(&Status::Restorable(Kept::Kept)), Sweep::Leave);
-                assert_eq!(of(&Status::Damaged(String::new())), Sweep::Leave);
-                assert_eq!(of(&Status::Ending(Ending::Clean)), Sweep::Finish);
-                let expected =
-                    if alive == Some(false) { Sweep::StarterDied { at_risk } } else { Sweep::Leave };
-                assert_eq!(of(&starting), expected);
             }
         }
     }

@@ -238,7 +238,7 @@ mod tests {
                 "place": "docker", "substrate": "capsule", "cwd": "/work/shop",
                 "image": {"tag": "abide/shop:1", "digest": "sha256:00", "role_commit": "abc", "base": "debian"},
                 "mounts": [{"source": "/work/shop", "target": "/work/shop", "isolation": "worktree", "read_only": false,
-                            "copy": [".env"], "recorded_refs": {"refs/heads/main": "abc"}, "tree": "shop",
+                            "copy": [".env"], "tree": "shop",
                             "branch": "abide/k7p9m2xq"}],
                 "setup": ["make", "deps"], "env": {"TOKEN": "op://dev/api/token", "MODE": "fast"}, "run_flags": ["--init"],
             },

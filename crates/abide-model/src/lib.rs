@@ -12,6 +12,7 @@ pub mod id;
 pub mod instance;
 pub mod leaving;
 pub mod name;
+pub mod prefix;
 pub mod program;
 pub mod recipe;
 pub mod retention;
@@ -29,6 +30,7 @@ pub use choice::{
 pub use decide::Decided;
 pub use id::{InstanceId, ProcessIdentity, SessionId};
 pub use instance::{Extra, Instance, Scope};
+pub use prefix::{BadPrefixKey, PrefixKey};
 pub use recipe::{EnvRef, Recipe};
 pub use session::{Conversation, Session};
 pub use status::{Event, Standing, Status};

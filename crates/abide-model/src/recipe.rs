@@ -113,10 +113,6 @@ pub struct Mount {
     /// Files that git ignores but the work needs, carried over when the mount is materialised.
     #[serde(default)]
     pub copy: Vec<String>,
-    /// Where the source's HEAD and base branch were when it was materialised. The full list of refs may be long, and
-    /// manifests are read for every listing: it is kept beside the tree.
-    #[serde(default)]
-    pub recorded_refs: BTreeMap<String, String>,
     /// What its tree is called in the unit, where one was materialised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,

@@ -1,5 +1,6 @@
 //! One PTY process inside an instance, and the conversation it is in.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -91,15 +92,38 @@ pub struct Setup {
     /// Whether that was chosen, by the configuration or the environment, and the agent has to be told.
     #[serde(default)]
     pub moved: bool,
-    /// The command that resumes `{id}`, for an agent that abide does not know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resume: Option<Vec<String>>,
+    /// How it deals with conversations, for an agent that abide does not know.
+    #[serde(flatten)]
+    pub described: Described,
     /// Whether a resumed agent is told to go on with an interrupted turn.
     #[serde(default)]
     pub continue_turn: bool,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// How an agent that abide does not know deals with conversations, as the configuration describes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Described {
+    /// The command that resumes `{id}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Vec<String>>,
+    /// The command that begins a copy of `{id}`, as `{new}` if it takes an id for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Vec<String>>,
+    /// The arguments that give a new conversation its `{id}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_args: Option<Vec<String>>,
+    /// The variable that says which conversation, a new one or one that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_env: Option<String>,
+    /// Where transcripts are: a pattern with `{id}` in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcripts: Option<String>,
+    /// What it says when it can not go on, by what that means.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fatal: BTreeMap<String, Vec<String>>,
 }
 
 /// One session, as it is remembered.
@@ -145,6 +169,26 @@ pub struct Session {
 }
 
 impl Session {
+    /// A session that is started for the first time.
+    pub fn new(id: SessionId, name: String, argv: Vec<String>, cwd: PathBuf, created: Timestamp) -> Self {
+        Self {
+            id,
+            name,
+            agent: None,
+            argv,
+            cwd,
+            generation: 1,
+            setup: None,
+            label: None,
+            conversation: None,
+            parked: Vec::new(),
+            created,
+            attached: None,
+            exit: None,
+            extra: Extra::new(),
+        }
+    }
+
     /// Puts the session into `conversation`, parking the one it was in. Returns whether anything changed.
     pub fn bind(&mut self, conversation: Conversation) -> bool {
         match self.conversation.take() {
@@ -205,22 +249,9 @@ mod tests {
     }
 
     fn session() -> Session {
-        Session {
-            id: SessionId(1),
-            name: "claude".into(),
-            agent: Some("claude".into()),
-            argv: vec!["claude".into()],
-            cwd: "/".into(),
-            generation: 1,
-            setup: None,
-            label: None,
-            conversation: None,
-            parked: Vec::new(),
-            created: Timestamp(0),
-            attached: None,
-            exit: None,
-            extra: Extra::default(),
-        }
+        let argv = vec!["claude".into()];
+        let session = Session::new(SessionId(1), "claude".into(), argv, "/".into(), Timestamp(0));
+        Session { agent: Some("claude".into()), ..session }
     }
 
     #[test]

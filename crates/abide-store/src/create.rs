@@ -9,13 +9,13 @@ use rustix::io::Errno;
 use crate::error::{Doing as _, Error, IoFailure, Result};
 use crate::layout::{INSTANCES, JOURNAL, LOCK, MANIFEST, RUN, STATE, TRASH, TrashName};
 use crate::staging::Staging;
-use crate::store::{Store, Unit};
+use crate::store::Store;
 use crate::{dir, manifest, tree};
 use abide_sys::{atomic, crash};
 
 impl Store {
     /// Makes a unit with a new id, which `make` turns into the instance. It appears whole, under its final name.
-    pub fn create(&self, make: impl FnOnce(InstanceId) -> Instance) -> Result<Unit> {
+    pub fn create(&self, make: impl FnOnce(InstanceId) -> Instance) -> Result<Instance> {
         self.create_with(|| Ok(InstanceId::from_bits(atomic::random()?)), make)
     }
 
@@ -23,7 +23,7 @@ impl Store {
         &self,
         mint: impl FnMut() -> rustix::io::Result<InstanceId>,
         make: impl FnOnce(InstanceId) -> Instance,
-    ) -> Result<Unit> {
+    ) -> Result<Instance> {
         let staging = Staging::enter(self)?;
         let instances = self.open_section(INSTANCES)?;
         let (id, dir) = self.reserve(&staging, &instances, mint)?;
@@ -43,7 +43,7 @@ impl Store {
             }
         }
         tracing::info!(%id, role = %instance.role, scope = %instance.scope.dir.display(), "made a unit");
-        Ok(Unit { paths: self.layout().unit(id), instance })
+        Ok(instance)
     }
 
     /// A staged directory called like an id that nothing else has. While it is there, nobody else gets that id.
@@ -77,7 +77,7 @@ impl Store {
         match dir::stat(instances, id.as_str()) {
             Ok(_) => return Ok(true),
             Err(Errno::NOENT) => {}
-            Err(errno) => return Err(IoFailure::new("look at", self.layout().unit(id).dir(), errno).into()),
+            Err(errno) => return Err(IoFailure::new("look at", self.layout().unit(id), errno).into()),
         }
         let names = dir::entries(trash).doing("read", self.layout().trash())?;
         let ids = names.iter().filter_map(|(name, _)| Some(name.to_str()?.parse::<TrashName>().ok()?.id));
@@ -102,11 +102,11 @@ impl Store {
 
     /// Moves the finished unit to where everybody sees it.
     fn publish(&self, staging: &Staging, instances: &OwnedFd, id: InstanceId) -> Result<()> {
-        let paths = self.layout().unit(id);
+        let path = self.layout().unit(id);
         match dir::move_to_free(staging.dir(), id.as_str(), instances, id.as_str()) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Err(Error::Taken { path: paths.dir().to_owned() }),
-            Err(errno) => return Err(IoFailure::new("make", paths.dir(), errno).into()),
+            Err(Errno::EXIST) => return Err(Error::Taken { path }),
+            Err(errno) => return Err(IoFailure::new("make", path, errno).into()),
         }
         crash::point("store.create.renamed");
         rustix::fs::fsync(instances).doing("sync", self.layout().instances()).map_err(Error::NotDurable)
@@ -154,9 +154,9 @@ mod tests {
         store.trash(trashed, Timestamp(3)).unwrap();
         std::fs::create_dir(store.layout().staging().join(staged.as_str())).unwrap();
 
-        let unit = store.create_with(ids(&[1, 2, 3, 1, 4]), instance).unwrap();
+        let made = store.create_with(ids(&[1, 2, 3, 1, 4]), instance).unwrap();
 
-        assert_eq!(unit.instance.id, free);
+        assert_eq!(made.id, free);
         assert!(store.read(live).is_ok());
         assert_eq!(store.trashed().unwrap().len(), 1);
         assert!(matches!(store.create_with(ids(&[1; 32]), instance), Err(Error::NoFreeId)));

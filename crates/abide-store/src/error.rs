@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use abide_model::InstanceId;
@@ -20,9 +20,9 @@ pub enum Error {
     /// The instance could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The store's own directory can not be used.
-    #[error(transparent)]
-    Home(#[from] HomeError),
+    /// The store's own directory can not be used, for this reason.
+    #[error("{0}")]
+    Home(String),
     /// The state machine does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -158,36 +158,6 @@ fn one_of(ids: &[InstanceId]) -> String {
     names.join(" or ")
 }
 
-/// Why the store's own directory can not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum HomeError {
-    /// It is a link to something that does not exist.
-    #[error("{} is a symbolic link to nowhere; mount or create what it points to, or set ABIDE_HOME", .0.display())]
-    DanglingLink(PathBuf),
-    /// Something inside the store that must be its own is a link.
-    #[error("{} is a symbolic link, and everything in the store has to be in one place; move its target there", .0.display())]
-    Link(PathBuf),
-    /// It is not a directory.
-    #[error("{} is not a directory; move it away, or set ABIDE_HOME", .0.display())]
-    NotADirectory(PathBuf),
-    /// It belongs to somebody else, who could replace what is in it.
-    #[error("{} belongs to uid {owner}; run abide as that user, or set ABIDE_HOME to a directory of your own", path.display())]
-    Foreign {
-        /// Which directory.
-        path: PathBuf,
-        /// Whose it is.
-        owner: u32,
-    },
-    /// Others may write to it.
-    #[error("{} may be written to by others (mode {mode:04o}); run `chmod 700 {}`", path.display(), path.display())]
-    Writable {
-        /// Which directory.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-    },
-}
-
 /// Something that the system refused.
 #[derive(Debug)]
 pub struct IoFailure {
@@ -199,16 +169,6 @@ pub struct IoFailure {
 impl IoFailure {
     pub(crate) fn new(doing: &'static str, path: impl Into<PathBuf>, errno: Errno) -> Self {
         Self { doing, path: path.into(), errno }
-    }
-
-    /// What it was about.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What the system said.
-    pub fn kind(&self) -> io::ErrorKind {
-        self.errno.kind()
     }
 
     /// Whether there is no space left: on the disk, in the quota, or for a file of that size.

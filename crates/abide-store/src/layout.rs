@@ -56,6 +56,11 @@ impl Layout {
         self.home.join(STAGING)
     }
 
+    /// Where answers are kept that can be had again.
+    pub fn cache(&self) -> PathBuf {
+        self.home.join("cache")
+    }
+
     /// Where logs are.
     pub fn log_dir(&self) -> PathBuf {
         self.home.join(LOG)
@@ -71,37 +76,14 @@ impl Layout {
         self.log_dir().join(OUTCOMES)
     }
 
-    /// The paths of one unit.
-    pub fn unit(&self, id: InstanceId) -> UnitPaths {
-        UnitPaths { dir: self.instances().join(id.as_str()) }
+    /// One unit. What a capsule puts there is spelled by the capsule.
+    pub fn unit(&self, id: InstanceId) -> PathBuf {
+        self.instances().join(id.as_str())
     }
 
-    /// The paths of one unit in the trash.
-    pub fn trashed(&self, name: &TrashName) -> UnitPaths {
-        UnitPaths { dir: self.trash().join(name.to_string()) }
-    }
-}
-
-/// The paths inside one unit that are the store's own. What a capsule puts there is spelled by the capsule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnitPaths {
-    dir: PathBuf,
-}
-
-impl UnitPaths {
-    /// The unit itself.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    /// What is known about the instance.
-    pub fn manifest(&self) -> PathBuf {
-        self.dir.join(MANIFEST)
-    }
-
-    /// What is locked while the unit is being changed.
-    pub fn lock(&self) -> PathBuf {
-        self.dir.join(LOCK)
+    /// One unit in the trash.
+    pub fn trashed(&self, name: &TrashName) -> PathBuf {
+        self.trash().join(name.to_string())
     }
 }
 

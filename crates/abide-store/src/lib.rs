@@ -10,7 +10,6 @@
 //! - What can not be read is *damaged*: it is shown with the reason, and never overwritten, moved or deleted.
 //! - No link is ever followed out of the store.
 
-mod crash_points;
 mod create;
 mod damage;
 mod dir;
@@ -28,12 +27,11 @@ mod trash;
 mod tree;
 mod unit;
 
-pub use crash_points::CRASH_POINTS;
 pub use damage::Damage;
-pub use error::{Error, HomeError, IoFailure, ReadError, ResolveError, Result};
-pub use layout::{Layout, TrashName, UnitPaths};
+pub use error::{Error, IoFailure, ReadError, ResolveError, Result};
+pub use layout::{Layout, TrashName};
 pub use list::Entry;
-pub use store::{ClaimsLock, Store, Unit};
+pub use store::{ClaimsLock, Store};
 pub use sweep::SweepReport;
 pub use trash::TrashEntry;
 pub use unit::UnitLock;

@@ -125,16 +125,16 @@ fn look(
     };
     match kind {
         FileType::Directory => {}
-        FileType::Symlink => return damaged(Damage::Link),
-        _ => return damaged(Damage::NotADirectory),
+        FileType::Symlink => return damaged(Damage::LINK),
+        _ => return damaged(Damage::NOT_A_DIRECTORY),
     }
     let Some(id) = id_of(name) else {
-        return damaged(Damage::NotAnId);
+        return damaged(Damage::NOT_AN_ID);
     };
     match reader.read(instances, format!("{id}/{MANIFEST}"), id) {
         Ok(instance) => Ok(Some(Entry::Sound(instance))),
         Err(Trouble::Absent) => match dir::stat(instances, name) {
-            Ok(_) => damaged(Damage::Missing),
+            Ok(_) => damaged(Damage::MISSING),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno),
         },

@@ -4,14 +4,16 @@
 //! be a second lock. The kernel releases it when its holder dies, so there are no stale locks to break.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use abide_model::InstanceId;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::dir;
+use crate::error::ReadError;
 use crate::layout::LOCK;
 use abide_sys::atomic;
 
@@ -38,6 +40,15 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The error for the lock of the unit of `id` at `place`.
+    pub(crate) fn of_unit(self, id: InstanceId, place: &Path, waited: Duration) -> crate::Error {
+        match self {
+            Self::Absent => ReadError::NotFound(id).into(),
+            Self::Damaged(reason) => ReadError::Damaged { id, reason }.into(),
+            failure => failure.at(place.to_owned(), waited),
+        }
+    }
+
     /// The error for the lock of a directory at `path` that is not a unit.
     pub(crate) fn at(self, path: PathBuf, waited: Duration) -> crate::Error {
         match self {

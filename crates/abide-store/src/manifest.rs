@@ -19,6 +19,7 @@ use crate::layout::MANIFEST;
 
 /// No manifest is larger.
 const LIMIT: usize = 4 << 20;
+const TOO_LARGE: &str = "instance.json is larger than 4 MiB";
 /// Nearly every manifest is smaller, so that one read gets it and a second one is not needed to see its end.
 const USUAL: usize = 64 << 10;
 
@@ -78,7 +79,7 @@ impl Reader {
         loop {
             if len == self.buffer.len() {
                 if len > LIMIT {
-                    return Err(Trouble::Damaged(Damage::TooLarge));
+                    return Err(Trouble::Damaged(Damage::new(TOO_LARGE)));
                 }
                 self.buffer.resize((len * 4).min(LIMIT + 1), 0);
             }
@@ -108,7 +109,7 @@ fn why_not_opened(errno: Errno, dir: impl AsFd, path: &OsStr) -> Trouble {
             }
             Err(_) => unreadable(errno),
         },
-        Errno::NOTDIR => Trouble::Damaged(Damage::NotADirectory),
+        Errno::NOTDIR => Trouble::Damaged(Damage::NOT_A_DIRECTORY),
         errno => unreadable(errno),
     }
 }
@@ -117,24 +118,24 @@ fn unreadable(errno: Errno) -> Trouble {
     match errno {
         // These are about this process or this machine, and pass.
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => Trouble::System(errno),
-        errno => {
-            let problem = std::io::Error::from(errno).to_string();
-            Trouble::Damaged(Damage::Unreadable { file: MANIFEST, problem })
-        }
+        errno => Trouble::Damaged(Damage::unreadable(MANIFEST, errno)),
     }
 }
 
 /// The instance that `bytes` describe, which must be `id`.
 pub(crate) fn decode(bytes: &[u8], id: InstanceId) -> Result<Instance, Damage> {
     if bytes.is_empty() {
-        return Err(Damage::Empty);
+        return Err(Damage::new("instance.json is empty"));
     }
     let instance: Instance = serde_json::from_slice(bytes).map_err(|error| diagnose(bytes, &error))?;
     if instance.version != MANIFEST_VERSION {
         return Err(wrong_version(instance.version.into()));
     }
     if instance.id != id {
-        return Err(Damage::WrongId(instance.id));
+        let other = instance.id;
+        return Err(Damage::new(format!(
+            "instance.json says that it is {other}, which is not what the directory is called"
+        )));
     }
     Ok(instance)
 }
@@ -145,7 +146,7 @@ pub(crate) fn encode(instance: &Instance) -> Result<Vec<u8>, String> {
     let mut bytes = serde_json::to_vec_pretty(instance).map_err(|error| error.to_string())?;
     bytes.push(b'\n');
     if bytes.len() > LIMIT {
-        return Err(Damage::TooLarge.to_string());
+        return Err(TOO_LARGE.to_owned());
     }
     match decode(&bytes, instance.id) {
         Ok(back) if back == *instance => Ok(bytes),
@@ -155,21 +156,27 @@ pub(crate) fn encode(instance: &Instance) -> Result<Vec<u8>, String> {
 }
 
 fn wrong_version(found: u64) -> Damage {
-    if found > MANIFEST_VERSION.into() {
-        Damage::Newer(found)
+    Damage::new(if found > MANIFEST_VERSION.into() {
+        format!(
+            "written by a newer abide (manifest version {found}; this one knows {MANIFEST_VERSION}): upgrade abide"
+        )
     } else {
-        Damage::Field { field: "version", problem: format!("no abide ever wrote version {found}") }
-    }
+        format!("field `version` of instance.json: no abide ever wrote version {found}")
+    })
 }
 
 fn diagnose(bytes: &[u8], error: &serde_json::Error) -> Damage {
     match error.classify() {
-        Category::Eof => Damage::Torn { line: error.line(), column: error.column() },
-        Category::Syntax | Category::Io => Damage::NotJson(error.to_string()),
+        Category::Eof => {
+            let (line, column) = (error.line(), error.column());
+            Damage::new(format!(
+                "instance.json is torn: it ends in the middle, at line {line}, column {column}"
+            ))
+        }
+        Category::Syntax | Category::Io => Damage::new(format!("instance.json is not JSON: {error}")),
         Category::Data => match serde_json::from_slice::<Value>(bytes) {
             Ok(value) => diagnose_value(&value, error),
-            Err(error) if error.is_eof() => Damage::Torn { line: error.line(), column: error.column() },
-            Err(error) => Damage::NotJson(error.to_string()),
+            Err(error) => diagnose(bytes, &error),
         },
     }
 }
@@ -184,10 +191,10 @@ fn diagnose_value(value: &Value, error: &serde_json::Error) -> Damage {
         if let Some(found) = value.get(field)
             && let Err(error) = check(found)
         {
-            return Damage::Field { field, problem: error.to_string() };
+            return Damage::new(format!("field `{field}` of instance.json: {error}"));
         }
     }
-    Damage::Shape(error.to_string())
+    Damage::new(format!("instance.json is not a manifest: {error}"))
 }
 
 type Check = fn(&Value) -> Result<(), serde_json::Error>;

@@ -10,8 +10,8 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::dir;
-use crate::error::{Doing as _, Error, HomeError, IoFailure, ReadError, Result};
-use crate::layout::{INSTANCES, LOG, Layout, STAGING, TRASH, UnitPaths};
+use crate::error::{Doing as _, Error, IoFailure, ReadError, Result};
+use crate::layout::{INSTANCES, LOG, Layout, STAGING, TRASH};
 use crate::lock::{self, Hold};
 use crate::unit::{self, UnitLock};
 
@@ -23,15 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Store {
     layout: Arc<Layout>,
     patience: Duration,
-}
-
-/// A unit that was just made.
-#[derive(Debug, Clone)]
-pub struct Unit {
-    /// What is in its manifest.
-    pub instance: Instance,
-    /// Where it is.
-    pub paths: UnitPaths,
 }
 
 /// The lock of [`Store::lock_claims`], until this is dropped.
@@ -48,7 +39,7 @@ impl Store {
         let store = Self::at(home);
         let fd = match store.try_open_home() {
             Err(Errno::NOTDIR) => {
-                return Err(HomeError::NotADirectory(store.layout().home().to_owned()).into());
+                return Err(not_a_directory(store.layout().home()));
             }
             opened => opened.doing("open", store.layout().home())?,
         };
@@ -57,7 +48,7 @@ impl Store {
             let path = store.layout().home().join(name);
             let section = match dir::ensure(&fd, name) {
                 Ok(section) => section,
-                Err(Errno::NOTDIR | Errno::LOOP) => return Err(not_a_directory(&fd, name, path).into()),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Err(not_one_of_ours(&fd, name, &path)),
                 Err(errno) => return Err(IoFailure::new("make the directory", path, errno).into()),
             };
             refuse_if_others_may_write(&section, &path)?;
@@ -89,8 +80,7 @@ impl Store {
         let Some(instances) = self.open_section_if_there(INSTANCES)? else {
             return Err(ReadError::NotFound(id));
         };
-        unit::read(&instances, id.as_str(), id)
-            .map_err(|trouble| trouble.with(id, self.layout.unit(id).dir()))
+        unit::read(&instances, id.as_str(), id).map_err(|trouble| trouble.with(id, &self.layout.unit(id)))
     }
 
     /// Changes the instance `id` under its lock. Writes only if something changed; an error of `change` leaves all as
@@ -159,7 +149,10 @@ fn resolved_home(home: PathBuf) -> Result<PathBuf> {
         Err(error) => return Err(failed("open", &error)),
     }
     if std::fs::symlink_metadata(&home).is_ok_and(|found| found.is_symlink()) {
-        return Err(HomeError::DanglingLink(home).into());
+        let home = home.display();
+        return Err(Error::Home(format!(
+            "{home} is a symbolic link to nowhere; mount or create what it points to, or set ABIDE_HOME"
+        )));
     }
     if let Some(parent) = home.parent() {
         std::fs::create_dir_all(parent).map_err(|error| failed("make the directory above", &error))?;
@@ -173,18 +166,31 @@ fn resolved_home(home: PathBuf) -> Result<PathBuf> {
 
 fn refuse_if_others_may_write(fd: &OwnedFd, path: &Path) -> Result<()> {
     let stat = rustix::fs::fstat(fd).doing("look at", path)?;
-    if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(HomeError::Foreign { path: path.to_owned(), owner: stat.st_uid }.into());
+    let (path, owner, mode) = (path.display(), stat.st_uid, stat.st_mode & 0o7777);
+    if owner != rustix::process::geteuid().as_raw() {
+        return Err(Error::Home(format!(
+            "{path} belongs to uid {owner}; run abide as that user, or set ABIDE_HOME to a directory of your own"
+        )));
     }
-    if stat.st_mode & 0o022 != 0 {
-        return Err(HomeError::Writable { path: path.to_owned(), mode: stat.st_mode & 0o7777 }.into());
+    if mode & 0o022 != 0 {
+        return Err(Error::Home(format!(
+            "{path} may be written to by others (mode {mode:04o}); run `chmod 700 {path}`"
+        )));
     }
     Ok(())
 }
 
-fn not_a_directory(parent: &OwnedFd, name: &str, path: PathBuf) -> HomeError {
+fn not_a_directory(path: &Path) -> Error {
+    Error::Home(format!("{} is not a directory; move it away, or set ABIDE_HOME", path.display()))
+}
+
+/// What is wrong with a section of the store that can not be entered.
+fn not_one_of_ours(parent: &OwnedFd, name: &str, path: &Path) -> Error {
     match dir::stat(parent, name).map(|s| dir::kind(&s)) {
-        Ok(rustix::fs::FileType::Symlink) => HomeError::Link(path),
-        _ => HomeError::NotADirectory(path),
+        Ok(rustix::fs::FileType::Symlink) => Error::Home(format!(
+            "{} is a symbolic link, and everything in the store has to be in one place; move its target there",
+            path.display()
+        )),
+        _ => not_a_directory(path),
     }
 }

@@ -1,6 +1,7 @@
 //! The trash: what was removed, until its time is up.
 
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use abide_model::{Event, Instance, InstanceId, Timestamp};
 use rustix::io::Errno;
@@ -8,10 +9,11 @@ use rustix::io::Errno;
 use crate::damage::Damage;
 use crate::error::{Doing as _, Error, IoFailure, Result};
 use crate::layout::{INSTANCES, PURGING, TRASH, TRASH_SIZE, TrashName};
+use crate::lock::Failure;
 use crate::manifest::Trouble;
 use crate::staging::Staging;
 use crate::store::Store;
-use crate::unit::{self, Held, HoldFailure};
+use crate::unit::{self, Held};
 use crate::{dir, tree};
 use abide_sys::{atomic, crash};
 
@@ -42,7 +44,7 @@ impl Store {
                 Err(Trouble::Damaged(damage)) => Err(damage),
                 Err(Trouble::Absent) => continue,
                 Err(Trouble::System(errno)) => {
-                    return Err(IoFailure::new("read", self.layout().trashed(&name).dir(), errno).into());
+                    return Err(IoFailure::new("read", self.layout().trashed(&name), errno).into());
                 }
             };
             found.push(TrashEntry { name, content });
@@ -64,19 +66,23 @@ impl Store {
         Ok(names)
     }
 
-    /// How much disk space purging `name` would free, in bytes. Walks the whole tree the first time.
-    pub fn trash_size(&self, name: &TrashName) -> Result<u64> {
+    /// How much disk space purging `name` would free, in bytes. Walks the whole tree the first time. With `until`, nothing is
+    /// walked after that moment, nor what is damaged, which is left as it is and would be walked at every look; it counts
+    /// as nothing then.
+    pub fn trash_size(&self, name: &TrashName, until: Option<Instant>) -> Result<u64> {
         let trash = self.open_section(TRASH)?;
         let entry = name.to_string();
-        let noted = self.layout().trashed(name).dir().join(TRASH_SIZE);
+        let noted = self.layout().trashed(name).join(TRASH_SIZE);
         if let Some(bytes) = std::fs::read_to_string(&noted).ok().and_then(|text| text.parse().ok()) {
             return Ok(bytes);
         }
+        let sound = unit::read(&trash, &entry, name.id).is_ok();
+        if until.is_some_and(|until| !sound || Instant::now() >= until) {
+            return Ok(0);
+        }
         let bytes = tree::size(&trash, entry.as_ref());
-        // Only worth the walk that it saves; a damaged unit is left exactly as it is.
-        if unit::read(&trash, &entry, name.id).is_ok()
-            && let Ok(unit) = dir::open(&trash, &entry)
-        {
+        if sound && let Ok(unit) = dir::open(&trash, &entry) {
+            // Only worth the walk that it saves.
             let _ = atomic::write(unit, TRASH_SIZE, bytes.to_string().as_bytes(), 0o600);
         }
         Ok(bytes)
@@ -91,17 +97,17 @@ impl Store {
         let instances = self.open_section(INSTANCES)?;
         let trouble_here = |trouble: Trouble| match trouble {
             Trouble::Absent => Error::NotInTrash(entry.clone()),
-            trouble => trouble.with(id, from.dir()).into(),
+            trouble => trouble.with(id, &from).into(),
         };
         // A damaged unit is left exactly as it is: not even a missing lock file is made in it.
         unit::read(&trash, &entry, id).map_err(trouble_here)?;
         let held = self.hold_trashed(&trash, name)?;
         let mut instance = unit::read(&trash, &entry, id).map_err(trouble_here)?;
         if dir::stat(&instances, id.as_str()).is_ok() {
-            return Err(Error::Taken { path: to.dir().to_owned() });
+            return Err(Error::Taken { path: to.clone() });
         }
         if instance.apply(&Event::TakenFromTrash, "taken back out of the trash", now)? {
-            let written = Staging::enter(self)?.write_manifest(&instance, &held.dir, from.dir());
+            let written = Staging::enter(self)?.write_manifest(&instance, &held.dir, &from);
             written.map_err(|error| match error {
                 // What is done is only the first half, and the second does not happen.
                 Error::NotDurable(failure) => failure.into(),
@@ -109,12 +115,12 @@ impl Store {
             })?;
         }
         // It is about to change.
-        let _ = std::fs::remove_file(from.dir().join(TRASH_SIZE));
+        let _ = std::fs::remove_file(from.join(TRASH_SIZE));
         crash::point("store.restore.stamped");
         match dir::move_to_free(&trash, &entry, &instances, id.as_str()) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Err(Error::Taken { path: to.dir().to_owned() }),
-            Err(errno) => return Err(IoFailure::new("take out of the trash", from.dir(), errno).into()),
+            Err(Errno::EXIST) => return Err(Error::Taken { path: to.clone() }),
+            Err(errno) => return Err(IoFailure::new("take out of the trash", &from, errno).into()),
         }
         crash::point("store.restore.renamed");
         rustix::fs::fsync(&instances).doing("sync", self.layout().instances()).map_err(Error::NotDurable)?;
@@ -139,7 +145,7 @@ impl Store {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Error::NotInTrash(entry)),
             Err(Errno::EXIST) => return Err(Error::Taken { path: trash_path.join(doomed) }),
-            Err(errno) => return Err(IoFailure::new("delete", path.dir(), errno).into()),
+            Err(errno) => return Err(IoFailure::new("delete", path, errno).into()),
         }
         crash::point("store.purge.renamed");
         rustix::fs::fsync(&trash).doing("sync", &trash_path)?;
@@ -153,8 +159,8 @@ impl Store {
     fn hold_trashed(&self, trash: &OwnedFd, name: &TrashName) -> Result<Held> {
         let entry = name.to_string();
         Held::take(trash, &entry, self.patience()).map_err(|failure| match failure {
-            HoldFailure::Trouble(Trouble::Absent) => Error::NotInTrash(entry),
-            failure => failure.with(name.id, self.layout().trashed(name).dir(), self.patience()),
+            Failure::Absent => Error::NotInTrash(entry),
+            failure => failure.of_unit(name.id, &self.layout().trashed(name), self.patience()),
         })
     }
 }

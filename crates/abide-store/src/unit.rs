@@ -1,7 +1,7 @@
 //! One unit: reading it where it lies, and holding its lock.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use abide_model::{Instance, InstanceId, Status, Timestamp};
@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use crate::damage::Damage;
 use crate::dir;
 use crate::error::{Doing as _, Error, IoFailure, Result};
-use crate::layout::{INSTANCES, MANIFEST, TRASH, TrashName, UnitPaths};
-use crate::lock::{self, Hold};
+use crate::layout::{INSTANCES, MANIFEST, TRASH, TrashName};
+use crate::lock::{self, Failure, Hold};
 use crate::manifest::{Reader, Trouble};
 use crate::staging::Staging;
 use crate::store::Store;
@@ -24,14 +24,11 @@ fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {
         Errno::NOENT => Trouble::Absent,
         Errno::NOTDIR | Errno::LOOP => {
             Trouble::Damaged(match dir::stat(shelf, name).map(|s| dir::kind(&s)) {
-                Ok(FileType::Symlink) => Damage::Link,
-                _ => Damage::NotADirectory,
+                Ok(FileType::Symlink) => Damage::LINK,
+                _ => Damage::NOT_A_DIRECTORY,
             })
         }
-        Errno::ACCESS | Errno::PERM => {
-            let problem = std::io::Error::from(errno).to_string();
-            Trouble::Damaged(Damage::Unreadable { file: "the directory", problem })
-        }
+        Errno::ACCESS | Errno::PERM => Trouble::Damaged(Damage::unreadable("the directory", errno)),
         errno => Trouble::System(errno),
     })
 }
@@ -42,7 +39,7 @@ pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instan
     match Reader::new().read(&unit, MANIFEST, id) {
         // While we looked it was either emptied, which is damage, or taken away, which is not.
         Err(Trouble::Absent) => match dir::is_still(&unit, shelf, name) {
-            Ok(true) => Err(Trouble::Damaged(Damage::Missing)),
+            Ok(true) => Err(Trouble::Damaged(Damage::MISSING)),
             Ok(false) => Err(Trouble::Absent),
             Err(errno) => Err(Trouble::System(errno)),
         },
@@ -57,40 +54,24 @@ pub(crate) struct Held {
     _lock: OwnedFd,
 }
 
-pub(crate) enum HoldFailure {
-    Busy { holder: Option<u32> },
-    System(Errno),
-    Trouble(Trouble),
-}
-
-impl HoldFailure {
-    pub(crate) fn with(self, id: InstanceId, place: &Path, waited: Duration) -> Error {
-        match self {
-            Self::Busy { holder } => Error::Locked { path: place.to_owned(), holder, waited },
-            Self::System(errno) => IoFailure::new("lock", place, errno).into(),
-            Self::Trouble(trouble) => trouble.with(id, place).into(),
-        }
-    }
-}
-
 impl Held {
     /// Takes the lock of the unit `name` on `shelf`.
-    pub(crate) fn take(shelf: &OwnedFd, name: &str, patience: Duration) -> Result<Self, HoldFailure> {
-        let dir = open(shelf, name).map_err(HoldFailure::Trouble)?;
+    pub(crate) fn take(shelf: &OwnedFd, name: &str, patience: Duration) -> Result<Self, Failure> {
+        let dir = open(shelf, name).map_err(|trouble| match trouble {
+            Trouble::Absent => Failure::Absent,
+            Trouble::Damaged(damage) => Failure::Damaged(damage),
+            Trouble::System(errno) => Failure::System(errno),
+        })?;
         let lock = lock::take(&dir, Hold::Alone, patience).map_err(|failure| match failure {
-            lock::Failure::Busy { holder } => HoldFailure::Busy { holder },
-            lock::Failure::Damaged(damage) => HoldFailure::Trouble(Trouble::Damaged(damage)),
             // The directory was deleted under us.
-            lock::Failure::Absent | lock::Failure::System(Errno::NOENT) => {
-                HoldFailure::Trouble(Trouble::Absent)
-            }
-            lock::Failure::System(errno) => HoldFailure::System(errno),
+            Failure::System(Errno::NOENT) => Failure::Absent,
+            failure => failure,
         })?;
         // Whoever had the lock before us may have moved the unit away: then this is the lock of something else now.
         match dir::is_still(&dir, shelf, name) {
             Ok(true) => Ok(Self { dir, _lock: lock }),
-            Ok(false) => Err(HoldFailure::Trouble(Trouble::Absent)),
-            Err(errno) => Err(HoldFailure::System(errno)),
+            Ok(false) => Err(Failure::Absent),
+            Err(errno) => Err(Failure::System(errno)),
         }
     }
 }
@@ -108,11 +89,11 @@ impl UnitLock {
     pub(crate) fn take(store: &Store, id: InstanceId) -> Result<Self> {
         // A damaged unit is left exactly as it is: not even a missing lock file is made in it.
         store.read(id)?;
-        let paths = store.layout().unit(id);
+        let path = store.layout().unit(id);
         let shelf = store.open_section(INSTANCES)?;
         let held = Held::take(&shelf, id.as_str(), store.patience())
-            .map_err(|failure| failure.with(id, paths.dir(), store.patience()))?;
-        let instance = read(&shelf, id.as_str(), id).map_err(|trouble| trouble.with(id, paths.dir()))?;
+            .map_err(|failure| failure.of_unit(id, &path, store.patience()))?;
+        let instance = read(&shelf, id.as_str(), id).map_err(|trouble| trouble.with(id, &path))?;
         Ok(Self { store: store.clone(), shelf, held, instance })
     }
 
@@ -127,7 +108,7 @@ impl UnitLock {
     }
 
     /// Where the unit is.
-    pub fn paths(&self) -> UnitPaths {
+    fn path(&self) -> PathBuf {
         self.store.layout().unit(self.id())
     }
 
@@ -139,7 +120,7 @@ impl UnitLock {
             return Err(Error::Unwritable { id, reason });
         }
         let staging = Staging::enter(&self.store)?;
-        let written = staging.write_manifest(instance, &self.held.dir, self.paths().dir());
+        let written = staging.write_manifest(instance, &self.held.dir, &self.path());
         if matches!(written, Ok(()) | Err(Error::NotDurable(_))) {
             self.instance = instance.clone();
         }
@@ -174,10 +155,10 @@ impl UnitLock {
                 Ok(()) => return Ok(name),
                 Err(Errno::EXIST) => {}
                 Err(errno) => {
-                    return Err(IoFailure::new("move to the trash", self.paths().dir(), errno).into());
+                    return Err(IoFailure::new("move to the trash", self.path(), errno).into());
                 }
             }
         }
-        Err(Error::Taken { path: self.store.layout().trashed(&TrashName::new(id, now)).dir().to_owned() })
+        Err(Error::Taken { path: self.store.layout().trashed(&TrashName::new(id, now)) })
     }
 }

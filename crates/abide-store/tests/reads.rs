@@ -22,8 +22,8 @@ fn a_listing_reads_every_manifest_once_and_nothing_else() {
         let recipe = Recipe::on_host("/work/shop".into());
         let instance = Instance::starting(id, scope, "default".into(), recipe, by, Timestamp(1000));
         let unit = store.layout().unit(id);
-        std::fs::create_dir(unit.dir()).unwrap();
-        std::fs::write(unit.manifest(), serde_json::to_vec_pretty(&instance).unwrap()).unwrap();
+        std::fs::create_dir(&unit).unwrap();
+        std::fs::write(unit.join("instance.json"), serde_json::to_vec_pretty(&instance).unwrap()).unwrap();
     }
     let idle = {
         let before = reads();

@@ -10,12 +10,10 @@ use crate::path::{Path, Step};
 
 /// Lines to be taken out.
 pub(super) struct Cut {
-    /// From anywhere in the first line to anywhere in the last.
+    /// From anywhere in the first line to anywhere in the last; the comment at its end stays.
     pub(super) span: Range<usize>,
     /// Comments from inside, which stay.
     pub(super) comments: Vec<String>,
-    /// Whether the comment at the end of the last line stays.
-    pub(super) keep_remark: bool,
 }
 
 /// The cuts that take out what is at `path`.
@@ -43,7 +41,7 @@ fn item_cuts(text: &str, key: &Key, item: &Item, cuts: &mut Vec<Cut>) {
         Item::Value(value) => {
             if let (Some(key), Some(span)) = (key.span(), value.span()) {
                 let comments = comments_in(&text[span.clone()]);
-                cuts.push(Cut { span: key.start..span.end, comments, keep_remark: true });
+                cuts.push(Cut { span: key.start..span.end, comments });
             }
         }
         Item::Table(table) => table_cuts(text, table, cuts),
@@ -54,7 +52,7 @@ fn item_cuts(text: &str, key: &Key, item: &Item, cuts: &mut Vec<Cut>) {
 
 fn table_cuts(text: &str, table: &Table, cuts: &mut Vec<Cut>) {
     if !table.is_dotted() && !table.is_implicit() {
-        cuts.extend(table.span().map(|span| Cut { span, comments: Vec::new(), keep_remark: true }));
+        cuts.extend(table.span().map(|span| Cut { span, comments: Vec::new() }));
     }
     for (key, item) in table.iter() {
         if let Some(key) = table.key(key) {
@@ -69,7 +67,7 @@ pub(super) fn cut_lines(text: &mut String, cut: &Cut) {
     let mut from = line_start(text, cut.span.start);
     let to = line_end(text, cut.span.end);
     let remark = text[cut.span.end..to].trim();
-    let remark = (cut.keep_remark && remark.starts_with('#')).then(|| remark.to_owned());
+    let remark = remark.starts_with('#').then(|| remark.to_owned());
     let kept: String = cut.comments.iter().cloned().chain(remark).map(|comment| comment + newline).collect();
     // Two empty lines would be left where something stood alone between them.
     let above = text[..from].lines().next_back();

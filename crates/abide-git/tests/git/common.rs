@@ -88,7 +88,6 @@ pub fn mount(source: PathBuf, isolation: Isolation) -> Mount {
         isolation,
         read_only: false,
         copy: Vec::new(),
-        recorded_refs: Default::default(),
         base: None,
         tree: Some("shop".into()),
         branch: None,
@@ -153,7 +152,7 @@ impl Host {
     }
 
     pub fn evidence(&self, mount: &Mount) -> MountEvidence {
-        abide_git::evidence(&self.unit, std::slice::from_ref(mount), LONG).remove(0)
+        abide_git::evidence_of(&[(&self.unit, mount)], LONG).remove(0)
     }
 
     /// What the repository is made of, apart from what it knows of its remote.

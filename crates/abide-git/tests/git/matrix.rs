@@ -484,7 +484,7 @@ fn what_can_not_be_found_out_counts_as_work() {
     each_isolation(|isolation| {
         let host = Host::new();
         let (mount, made) = host.make(isolation);
-        let late = abide_git::evidence(&host.unit, std::slice::from_ref(&mount), Duration::ZERO).remove(0);
+        let late = abide_git::evidence_of(&[(&host.unit, &mount)], Duration::ZERO).remove(0);
         assert_eq!(late.verdict(), Verdict::Unknown);
         let git_dir = git(&made.tree, ["rev-parse", "--absolute-git-dir"]);
         let git_dir = Path::new(git_dir.strip_suffix('\n').unwrap());

@@ -34,7 +34,14 @@ fn resume(id: &str) -> Begin {
 
 fn candidate(id: &str, cwd: &str, modified: i64) -> Candidate {
     let path = format!("/transcripts/{id}.jsonl").into();
-    Candidate { id: id.to_owned(), path, cwd: cwd.into(), modified: Timestamp(modified), size: 1 }
+    Candidate {
+        id: id.to_owned(),
+        path,
+        cwd: cwd.into(),
+        modified: Timestamp(modified),
+        size: 1,
+        title: None,
+    }
 }
 
 fn decided(facts: &Beginning<'_>) -> (Begin, String) {

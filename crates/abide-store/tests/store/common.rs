@@ -74,11 +74,9 @@ pub fn starting(id: InstanceId) -> Instance {
 
 /// A new unit whose instance is up.
 pub fn create(store: &Store) -> InstanceId {
-    let unit = store.create(starting).unwrap();
-    store
-        .update(unit.instance.id, |i| -> Result<_> { Ok(i.apply(&Event::Launched, "up", Timestamp(2000))?) })
-        .unwrap();
-    unit.instance.id
+    let id = store.create(starting).unwrap().id;
+    store.update(id, |i| -> Result<_> { Ok(i.apply(&Event::Launched, "up", Timestamp(2000))?) }).unwrap();
+    id
 }
 
 /// Decides that the instance is to go.

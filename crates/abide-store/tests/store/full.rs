@@ -83,7 +83,7 @@ pub fn in_child_on_a_small_disk() {
     let mut made = vec![create(&store), create(&store)];
     let full = loop {
         match store.create(starting) {
-            Ok(unit) => made.push(unit.instance.id),
+            Ok(instance) => made.push(instance.id),
             Err(error) => break error,
         }
         assert!(made.len() < 10_000, "the disk never fills");
@@ -106,7 +106,7 @@ pub fn in_child_on_a_small_disk() {
 
     // A little space, and the way out works.
     let ballast = store.layout().unit(made[1]);
-    std::fs::remove_dir_all(ballast.dir()).unwrap();
+    std::fs::remove_dir_all(ballast).unwrap();
     end(&store, made[0]).unwrap();
     while store.create(starting).is_ok() {}
     let name = store.trash(made[0], Timestamp(1)).unwrap();

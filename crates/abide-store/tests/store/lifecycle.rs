@@ -17,7 +17,6 @@ fn a_store_that_does_not_exist_is_empty_and_is_not_made_by_looking() {
     assert!(matches!(store.resolve("k7p9m2xq"), Err(ResolveError::NotFound(_))));
     assert!(matches!(store.read("k7p9m2xq".parse().unwrap()), Err(ReadError::NotFound(_))));
     assert_eq!(store.sweep().unwrap().unstaged, 0);
-    assert!(abide_store::outcomes::last(&store, 3).unwrap().is_empty());
     assert!(!dir.path().join("home").exists());
 }
 
@@ -51,7 +50,7 @@ fn a_unit_goes_through_its_life_and_comes_back() {
     assert_eq!(trashed.len(), 1);
     assert_eq!((trashed[0].name, trashed[0].name.when), (name, Timestamp(5000)));
     assert_eq!(counter(trashed[0].content.as_ref().unwrap()), 2);
-    assert!(s.store.trash_size(&name).unwrap() > 0);
+    assert!(s.store.trash_size(&name, None).unwrap() > 0);
     assert_eq!(s.store.resolve_trashed(&id.as_str()[..3]).unwrap(), name);
     assert_eq!(s.store.resolve_trashed(&name.to_string()).unwrap(), name);
 
@@ -81,8 +80,8 @@ fn the_list_is_in_the_order_of_creation_however_many_there_are() {
         let mut instance = starting(id);
         instance.created = created;
         let unit = s.store.layout().unit(id);
-        std::fs::create_dir(unit.dir()).unwrap();
-        std::fs::write(unit.manifest(), serde_json::to_vec(&instance).unwrap()).unwrap();
+        std::fs::create_dir(&unit).unwrap();
+        std::fs::write(unit.join("instance.json"), serde_json::to_vec(&instance).unwrap()).unwrap();
     }
     let listed: Vec<_> = sound(&s.store).iter().map(|i| (i.created, i.id)).collect();
     let mut sorted = listed.clone();
@@ -95,7 +94,7 @@ fn the_list_is_in_the_order_of_creation_however_many_there_are() {
 fn a_change_that_is_refused_or_changes_nothing_writes_nothing() {
     let s = Sandbox::new();
     let id = create(&s.store);
-    let manifest = s.store.layout().unit(id).manifest();
+    let manifest = s.store.layout().unit(id).join("instance.json");
     let inode = |path| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
     let before = (std::fs::read(&manifest).unwrap(), inode(&manifest));
 
@@ -175,14 +174,15 @@ fn whoever_waited_for_a_unit_that_was_replaced_meanwhile_changes_neither() {
     let held = s.store.lock(id).unwrap();
     let (unit, away) = (s.store.layout().unit(id), s.path("away"));
     let waiting = bump_meanwhile(&s.store, id, || {
-        let manifest = std::fs::read(unit.manifest()).unwrap();
-        std::fs::rename(unit.dir(), &away).unwrap();
-        std::fs::create_dir(unit.dir()).unwrap();
-        std::fs::write(unit.manifest(), manifest).unwrap();
+        let manifest = std::fs::read(unit.join("instance.json")).unwrap();
+        std::fs::rename(&unit, &away).unwrap();
+        std::fs::create_dir(&unit).unwrap();
+        std::fs::write(unit.join("instance.json"), manifest).unwrap();
         drop(held);
     });
     assert!(waiting.is_err(), "the lock of one unit was taken for the lock of another");
-    let same = std::fs::read(away.join("instance.json")).unwrap() == std::fs::read(unit.manifest()).unwrap();
+    let same = std::fs::read(away.join("instance.json")).unwrap()
+        == std::fs::read(unit.join("instance.json")).unwrap();
     assert!(same);
     assert_eq!(counter(&s.store.read(id).unwrap()), 0);
 }
@@ -192,7 +192,7 @@ fn bump_meanwhile(store: &Store, id: abide_model::InstanceId, act: impl FnOnce()
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| bump(store, id));
         // The waiter has the lock file open from the moment it waits, which is the moment to act.
-        let lock = store.layout().unit(id).lock();
+        let lock = store.layout().unit(id).join("lock");
         let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(lock).unwrap());
         wait_until(|| open_files_with_inode(inode) >= 2);
         act();
@@ -218,7 +218,7 @@ fn wait_until(mut condition: impl FnMut() -> bool) {
 fn a_lock_file_that_is_missing_is_made_again() {
     let s = Sandbox::new();
     let id = create(&s.store);
-    std::fs::remove_file(s.store.layout().unit(id).lock()).unwrap();
+    std::fs::remove_file(s.store.layout().unit(id).join("lock")).unwrap();
     assert_eq!(bump(&s.store, id).unwrap(), 1);
     assert_no_litter(&s.store);
 }
@@ -230,11 +230,11 @@ fn a_unit_is_not_restored_over_another() {
     end(&s.store, id).unwrap();
     let name = s.store.trash(id, Timestamp(1)).unwrap();
     let unit = s.store.layout().unit(id);
-    std::fs::create_dir(unit.dir()).unwrap();
-    let before = std::fs::read(s.store.layout().trashed(&name).manifest()).unwrap();
+    std::fs::create_dir(&unit).unwrap();
+    let before = std::fs::read(s.store.layout().trashed(&name).join("instance.json")).unwrap();
     assert!(matches!(s.store.restore(&name, Timestamp(2)), Err(Error::Taken { .. })));
-    assert_eq!(std::fs::read(s.store.layout().trashed(&name).manifest()).unwrap(), before);
-    std::fs::remove_dir(unit.dir()).unwrap();
+    assert_eq!(std::fs::read(s.store.layout().trashed(&name).join("instance.json")).unwrap(), before);
+    std::fs::remove_dir(&unit).unwrap();
     s.store.restore(&name, Timestamp(3)).unwrap();
 }
 
@@ -244,7 +244,7 @@ fn two_removals_in_the_same_moment_get_two_names() {
     let id = create(&s.store);
     end(&s.store, id).unwrap();
     let first = abide_store::TrashName { id, when: Timestamp(9) };
-    std::fs::create_dir(s.store.layout().trashed(&first).dir()).unwrap();
+    std::fs::create_dir(s.store.layout().trashed(&first)).unwrap();
     assert_eq!(s.store.trash(id, Timestamp(9)).unwrap().when, Timestamp(10));
 }
 
@@ -255,7 +255,7 @@ fn a_sweep_leaves_alone_what_somebody_is_deleting() {
     end(&s.store, id).unwrap();
     let name = s.store.trash(id, Timestamp(1)).unwrap();
     let doomed = s.store.layout().trash().join(format!(".purging-{name}"));
-    std::fs::rename(s.store.layout().trashed(&name).dir(), &doomed).unwrap();
+    std::fs::rename(s.store.layout().trashed(&name), &doomed).unwrap();
     let lock = std::fs::File::open(doomed.join("lock")).unwrap();
     lock.lock().unwrap();
     assert_eq!(s.store.sweep().unwrap().purged, 0);

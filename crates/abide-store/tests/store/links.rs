@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
 use abide_model::Timestamp;
-use abide_store::{Error, HomeError, ReadError, Store, TrashName};
+use abide_store::{Error, ReadError, Store, TrashName};
 
 use crate::common::{NOBODY, Sandbox, bump, create, end, snapshot, sound};
 
@@ -23,7 +23,7 @@ fn a_home_may_be_a_link_but_not_to_nowhere() {
     let (link, real) = (dir.path().join("link"), dir.path().join("real"));
     symlink(&real, &link).unwrap();
     let refused = Store::open(link.clone());
-    assert!(matches!(&refused, Err(Error::Home(HomeError::DanglingLink(_)))), "{refused:?}");
+    assert!(matches!(&refused, Err(Error::Home(why)) if why.contains("to nowhere")), "{refused:?}");
     assert!(!real.exists(), "it was made behind the operator's back");
     fs::create_dir(&real).unwrap();
     let store = Store::open(link).unwrap();
@@ -45,7 +45,7 @@ fn a_home_that_others_can_write_to_or_own_is_refused_with_the_command_that_helps
         fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
         Store::open(home.clone()).unwrap();
         fs::set_permissions(home.join("instances"), fs::Permissions::from_mode(mode)).unwrap();
-        assert!(matches!(Store::open(home), Err(Error::Home(HomeError::Writable { .. }))));
+        assert!(matches!(Store::open(home), Err(Error::Home(why)) if why.contains("written to by others")));
     }
     let dir = tempfile::tempdir().unwrap();
     let foreign = if rustix::process::geteuid().is_root() {
@@ -54,7 +54,7 @@ fn a_home_that_others_can_write_to_or_own_is_refused_with_the_command_that_helps
     } else {
         PathBuf::from("/usr")
     };
-    assert!(matches!(Store::open(foreign), Err(Error::Home(HomeError::Foreign { .. }))));
+    assert!(matches!(Store::open(foreign), Err(Error::Home(why)) if why.contains("belongs to uid")));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_home_that_is_a_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("home");
     fs::write(&home, "a file").unwrap();
-    assert!(matches!(Store::open(home.clone()), Err(Error::Home(HomeError::NotADirectory(_)))));
+    assert!(matches!(Store::open(home.clone()), Err(Error::Home(why)) if why.contains("not a directory")));
     assert!(Store::at(home).list().is_err());
 }
 
@@ -79,12 +79,15 @@ fn a_section_that_is_a_link_is_refused_and_nothing_is_done_through_it() {
         let before = snapshot(&moved);
 
         let refused = Store::open(s.store.layout().home().to_owned());
-        assert!(matches!(&refused, Err(Error::Home(HomeError::Link(_)))), "{section}: {refused:?}");
+        assert!(
+            matches!(&refused, Err(Error::Home(why)) if why.contains("is a symbolic link")),
+            "{section}: {refused:?}"
+        );
         let done = match section {
             "instances" => s.store.list().map(drop),
             "trash" => s.store.trash(id, Timestamp(1)).map(drop),
             "staging" => bump(&s.store, id).map(drop),
-            _ => abide_store::outcomes::last(&s.store, 1).map(drop),
+            _ => Store::open(s.store.layout().home().to_owned()).map(drop),
         };
         assert!(done.is_err(), "{section}");
         assert_eq!(snapshot(&moved), before, "{section}");
@@ -98,10 +101,10 @@ fn a_link_in_the_trash_is_not_restored_and_purging_it_removes_only_the_link() {
     let before = snapshot(&outside);
     let name: TrashName = "k7p9m2xq-19700101T000000001Z".parse().unwrap();
     let link = s.store.layout().trashed(&name);
-    symlink(&outside, link.dir()).unwrap();
+    symlink(&outside, &link).unwrap();
     assert!(matches!(s.store.restore(&name, Timestamp(1)), Err(Error::Read(ReadError::Damaged { .. }))));
     s.store.purge(&name).unwrap();
-    assert!(fs::symlink_metadata(link.dir()).is_err());
+    assert!(fs::symlink_metadata(&link).is_err());
     symlink(&outside, s.store.layout().trash().join(".purging-x")).unwrap();
     symlink(&outside, s.store.layout().staging().join("x")).unwrap();
     let report = s.store.sweep().unwrap();
@@ -121,16 +124,15 @@ fn purging_never_leaves_the_unit_whatever_is_in_it() {
         ("run/up", PathBuf::from("../../..")),
         ("journal/self", PathBuf::from(".")),
     ] {
-        symlink(target, unit.dir().join(link)).unwrap();
+        symlink(target, unit.join(link)).unwrap();
     }
     // A whole section of the unit replaced by a link to the outside.
-    fs::remove_dir_all(unit.dir().join("run")).unwrap();
-    symlink(&outside, unit.dir().join("run")).unwrap();
-    fs::hard_link(outside.join("precious"), unit.dir().join("hard")).unwrap();
-    fs::create_dir_all(unit.dir().join("tree/main").join("cache")).unwrap();
-    fs::write(unit.dir().join("tree/main").join("cache/module"), "x").unwrap();
-    fs::set_permissions(unit.dir().join("tree/main").join("cache"), fs::Permissions::from_mode(0o555))
-        .unwrap();
+    fs::remove_dir_all(unit.join("run")).unwrap();
+    symlink(&outside, unit.join("run")).unwrap();
+    fs::hard_link(outside.join("precious"), unit.join("hard")).unwrap();
+    fs::create_dir_all(unit.join("tree/main").join("cache")).unwrap();
+    fs::write(unit.join("tree/main").join("cache/module"), "x").unwrap();
+    fs::set_permissions(unit.join("tree/main").join("cache"), fs::Permissions::from_mode(0o555)).unwrap();
     let before = snapshot(&outside);
 
     end(&s.store, id).unwrap();

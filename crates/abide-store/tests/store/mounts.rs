@@ -26,11 +26,11 @@ pub fn in_child() {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("precious"), "precious").unwrap();
     let id = create(&store);
-    let target = store.layout().unit(id).dir().join("tree/main");
+    let target = store.layout().unit(id).join("tree/main");
     fs::create_dir_all(&target).unwrap();
     end(&store, id).unwrap();
     let name = store.trash(id, Timestamp(1)).unwrap();
-    let target = store.layout().trashed(&name).dir().join("tree/main");
+    let target = store.layout().trashed(&name).join("tree/main");
     let how: &[&str] = if kind == "bind" { &["--bind"] } else { &["-t", "tmpfs"] };
     system(Command::new("mount").args(how).arg(&outside).arg(&target));
     if kind == "tmpfs" {
