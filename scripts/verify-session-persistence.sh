@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks on this very machine that sessions outlive what they should outlive.
 #
-#   scripts/verify-session-persistence.sh            with the abide on PATH, or the one in target/release
+#   scripts/verify-session-persistence.sh            with the abide on PATH, or the one that cargo built for release
 #   scripts/verify-session-persistence.sh ./abide    with that one
 #
 # Uses a state directory and a configuration of its own and touches nothing of yours; what it starts, it ends. Each step says
@@ -35,7 +35,7 @@ summary() {
 }
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-abide=${1:-$(command -v abide || echo "$root/target/release/abide")}
+abide=${1:-$(command -v abide || ls -t "$root"/target/*/release/abide 2>/dev/null | head -n 1)}
 if [ ! -x "$abide" ]; then
     echo "there is no abide: put it on PATH, build it with \`cargo build --release\`, or name it as the argument" >&2
     exit 2
