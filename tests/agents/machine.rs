@@ -23,8 +23,12 @@ pub struct Agent {
     pub name: &'static str,
     /// What its screen shows when it waits for a prompt.
     pub ready: &'static str,
-    /// What its screen shows when it wants to know whether it may run a command. Enter allows it.
+    /// What its screen shows when it wants to know whether it may run a command. Enter allows it, Escape does not.
     pub asks: &'static str,
+    /// What is typed to begin a new conversation.
+    pub anew: &'static str,
+    /// What stops it in the middle of a turn.
+    pub stops: &'static [&'static str],
     /// Writes the configuration that answers its first questions, for the model at an address.
     pub configure: fn(&mut Sandbox, &str),
     /// The ids of the conversations on its disk.
@@ -60,7 +64,13 @@ impl Machine {
     /// Starts the agent and gives the instance's id when it waits for a prompt.
     #[track_caller]
     pub fn load(&self) -> String {
-        let said = self.host.abide(["load", self.agent.name, "--detach"]).ok();
+        self.load_as(&[])
+    }
+
+    /// Starts the agent as `how` says otherwise.
+    #[track_caller]
+    pub fn load_as(&self, how: &[&str]) -> String {
+        let said = self.host.abide([&["load", self.agent.name, "--detach"], how].concat()).ok();
         let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
         self.stretch(&id);
         self.sees(&id, self.agent.ready);
@@ -134,6 +144,29 @@ impl Machine {
         });
     }
 
+    /// Has the agent begin a new conversation.
+    #[track_caller]
+    pub fn begin_anew(&self, id: &str) {
+        self.again_until(id, "the command to be typed", &["--no-enter", self.agent.anew], || {
+            self.host.peek(id).contains(self.agent.anew)
+        });
+        self.press(id, &["Enter"]);
+        self.until(id, "a new conversation", || !self.host.peek(id).contains("answer 1"));
+    }
+
+    /// Presses keys.
+    #[track_caller]
+    pub fn press(&self, id: &str, keys: &[&str]) {
+        let keys = keys.iter().flat_map(|key| ["--key", key]);
+        self.host.abide(["send", id].into_iter().chain(keys)).ok();
+    }
+
+    /// Stops the agent in the middle of a turn.
+    #[track_caller]
+    pub fn interrupt(&self, id: &str) {
+        self.press(id, self.agent.stops);
+    }
+
     /// Waits for something; a wait in vain shows what was to be seen instead.
     #[track_caller]
     pub fn until(&self, id: &str, what: &str, mut holds: impl FnMut() -> bool) {
@@ -171,6 +204,17 @@ impl Machine {
     /// The conversations on the agent's disk.
     pub fn on_disk(&self) -> Vec<String> {
         (self.agent.conversations)(&self.host)
+    }
+
+    /// The conversations that the agent has reported, as they were written down.
+    pub fn reported(&self, id: &str) -> Vec<String> {
+        let path = self.host.home().join("instances").join(id).join("state/conversations.jsonl");
+        let lines = std::fs::read_to_string(path).unwrap_or_default();
+        let reports = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut reported: Vec<String> =
+            reports.map(|report| report["conversation"].as_str().unwrap().to_owned()).collect();
+        reported.dedup();
+        reported
     }
 
     /// What the agent sent to the model last.

@@ -2,7 +2,7 @@
 
 use abide_testkit::model_api::{Reply, Turn};
 
-use crate::common::kill;
+use crate::common::{exists, kill};
 use crate::machine::{Agent, Machine, wait_until_gone};
 
 const FIRST: &str = "remember the milk";
@@ -151,4 +151,117 @@ pub fn activity(agent: &'static Agent) {
     machine.say(&id, "who are you", Reply::Refuse(401));
     machine.sees(&id, "401");
     machine.is(&id, &["idle", "needs_input"]);
+}
+
+pub fn interrupt(agent: &'static Agent) {
+    let Some(machine) = Machine::with(agent) else { return };
+    let id = machine.load();
+    begin_turn(&machine, &id);
+    machine.sees(&id, "once upon a time");
+    machine.is(&id, &["working"]);
+    machine.interrupt(&id);
+    machine.is(&id, &["idle"]);
+}
+
+pub fn refuse(agent: &'static Agent) {
+    let Some(machine) = Machine::with(agent) else { return };
+    let id = machine.load();
+    ask_for_tool(&machine, &id);
+    machine.is(&id, &["needs_input"]);
+    machine.sees(&id, agent.asks);
+    machine.press(&id, &["Escape"]);
+    machine.is(&id, &["idle"]);
+    assert!(!exists(machine.host.path("work/digging")), "what was refused was done");
+}
+
+/// Nothing is left of the quota: what an agent says about that is no work.
+pub fn out_of_quota(agent: &'static Agent) {
+    let Some(machine) = Machine::with(agent) else { return };
+    let id = machine.load();
+    machine.say(&id, "is anything left", Reply::Refuse(429));
+    machine.sees(&id, "429");
+    machine.is(&id, &["idle"]);
+}
+
+/// An agent that tries again is at work, until it is told to stop.
+pub fn tries_again(agent: &'static Agent) {
+    let Some(machine) = Machine::with(agent) else { return };
+    let id = machine.load();
+    machine.say(&id, "is anything left", Reply::Refuse(429));
+    machine.is(&id, &["working"]);
+    machine.interrupt(&id);
+    machine.is(&id, &["idle"]);
+}
+
+/// A conversation that the agent begins by itself is written down when it does, not when somebody looks.
+pub fn another_conversation(agent: &'static Agent) {
+    let Some(machine) = Machine::with(agent) else { return };
+    let id = converse(&machine);
+    machine.is(&id, &["idle"]);
+    let first = machine.on_disk();
+    machine.begin_anew(&id);
+    machine.say(&id, SECOND, Reply::Hold("it was the milk\n\nand".to_owned()));
+    machine.sees(&id, "it was the milk");
+    machine.is(&id, &["working"]);
+    let reported = || machine.reported(&id).pop().filter(|id| !first.contains(id));
+    machine.until(&id, "the new conversation to be reported", || reported().is_some());
+    let reported = reported();
+    machine.api.release();
+    machine.is(&id, &["idle"]);
+    machine.crash();
+    machine.resume(&id, &[SECOND]);
+    assert!(!machine.host.peek(&id).contains(FIRST), "it is in the first conversation");
+    assert_eq!(machine.bound(&id), reported);
+}
+
+pub fn fork(agent: &'static Agent) {
+    let Some(machine) = Machine::with(agent) else { return };
+    let original = converse(&machine);
+    machine.until(&original, "its conversation to be known", || machine.bound(&original).is_some());
+    let of_original = machine.bound(&original).unwrap();
+    let fork = machine.load_as(&["--fork", &original]);
+    machine.sees(&fork, "answer 1");
+    machine.say(&fork, SECOND, Reply::Answer);
+    machine.sees(&fork, "answer 2");
+    machine.until(&fork, "the conversation of the fork to be known", || machine.bound(&fork).is_some());
+    let of_fork = machine.bound(&fork).unwrap();
+    assert_ne!(of_fork, of_original);
+    assert_eq!(machine.bound(&original).as_ref(), Some(&of_original));
+    for id in [&original, &fork] {
+        machine.host.abide(["stop", id]).ok();
+    }
+    machine.resume(&original, &[FIRST, "answer 1"]);
+    assert!(!machine.host.peek(&original).contains(SECOND), "the original holds what the fork said");
+    machine.say(&original, "and in the original", Reply::Answer);
+    assert_sent(&machine.last_asked(), &[user(FIRST), model("answer 1"), user("and in the original")]);
+    machine.resume(&fork, &[FIRST, "answer 1", SECOND, "answer 2"]);
+    machine.say(&fork, "and in the fork", Reply::Answer);
+    assert_sent(
+        &machine.last_asked(),
+        &[user(FIRST), user(SECOND), model("answer 2"), user("and in the fork")],
+    );
+    assert_eq!(machine.bound(&original), Some(of_original));
+    assert_eq!(machine.bound(&fork), Some(of_fork));
+}
+
+/// What an agent keeps in a database is listed, kept after the turn though nobody looks, and given back when `lost` took it.
+pub fn loses(agent: &'static Agent, lost: fn(&Machine, &str)) {
+    let Some(machine) = Machine::with(agent) else { return };
+    let id = converse(&machine);
+    let unit = machine.host.home().join("instances").join(&id);
+    let kept = |part: &str| {
+        let of_session = std::fs::read_dir(unit.join("vault/s1")).into_iter().flatten().flatten();
+        let copies = of_session.map(|dir| std::fs::read_to_string(dir.path().join("conversation.json")));
+        copies.flatten().any(|copy| copy.contains(part))
+    };
+    machine.until(&id, "the turn to be kept", || kept(FIRST) && kept("answer 1"));
+    let listed = machine.host.abide(["conversations", "--json"]).json()["conversations"][0].clone();
+    assert_eq!((listed["id"].as_str(), &listed["claim"]), (machine.bound(&id).as_deref(), &"held".into()));
+    let pids = machine.processes();
+    machine.host.abide(["stop", &id]).ok();
+    wait_until_gone(&pids);
+    lost(&machine, &machine.bound(&id).unwrap());
+    assert_eq!(machine.on_disk(), [""; 0], "it is lost");
+    machine.resume(&id, &[FIRST, "answer 1"]);
+    goes_on(&machine, &id, "answer 2");
 }

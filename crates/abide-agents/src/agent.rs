@@ -34,6 +34,21 @@ pub struct Profile {
     pub asked_for_help: bool,
     /// How it shows what it is doing.
     pub signs: Signs,
+    /// How one conversation is taken out of the file that holds all of them; `None` if each has files of its own.
+    pub shared: Option<Shared>,
+}
+
+/// How a conversation is kept whose transcript holds others too.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared {
+    /// The transcript, in the agent's directory.
+    pub file: &'static str,
+    /// Takes the conversation out of the transcript, in a form that the agent takes back.
+    pub extract: fn(&Path, &str) -> Result<Vec<u8>, String>,
+    /// Endings of names beside the transcript, of files that are part of it.
+    pub beside: &'static [&'static str],
+    /// The arguments with which the agent takes `{file}` back.
+    pub give_back: &'static [&'static str],
 }
 
 impl Profile {
@@ -48,6 +63,7 @@ impl Profile {
         continues: None,
         asked_for_help: false,
         signs: Signs::NONE,
+        shared: None,
     };
 }
 
@@ -96,6 +112,11 @@ pub trait Agent: Debug + Sync {
     /// Whether a new conversation can be given its id.
     fn mints(&self) -> bool {
         !self.profile().grammar.preset.is_empty()
+    }
+
+    /// The variable through which it is told which conversation it is in, where it is told so.
+    fn id_env(&self) -> Option<&str> {
+        None
     }
 
     /// What the operator's `argv` says about the conversation.

@@ -6,7 +6,7 @@
 use abide_model::conversation::Typed;
 
 /// Where the id goes in a template.
-const ID: &str = "{id}";
+pub(crate) const ID: &str = "{id}";
 
 /// Where the id of a fork goes in a template.
 pub(crate) const NEW: &str = "{new}";
@@ -291,4 +291,9 @@ pub fn is_plain_id(word: &str) -> bool {
     (1..=128).contains(&word.len())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
         && word.starts_with(|first: char| first.is_ascii_alphanumeric())
+}
+
+/// Whether `help` speaks of `option`.
+pub(crate) fn offers(help: &str, option: &str) -> bool {
+    help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == option)
 }

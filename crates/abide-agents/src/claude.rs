@@ -64,40 +64,14 @@ static PROFILE: Profile = Profile {
             "--tmux",
         ],
         many: &[
-            "--add-dir",
-            "--allowed-tools",
-            "--allowedTools",
-            "--betas",
-            "--disallowed-tools",
-            "--disallowedTools",
-            "--file",
-            "--mcp-config",
-            "--tools",
+            "--add-dir", "--allowed-tools", "--allowedTools", "--betas", "--disallowed-tools",
+            "--disallowedTools", "--file", "--mcp-config", "--tools",
         ],
         words: Words::Prompt,
         commands: &[
-            "agents",
-            "attach",
-            "auth",
-            "auto-mode",
-            "config",
-            "doctor",
-            "install",
-            "mcp",
-            "plugin",
-            "plugins",
-            "setup-token",
-            "update",
-            "upgrade",
-            "gateway",
-            "import",
-            "kill",
-            "logs",
-            "purge",
-            "respawn",
-            "rm",
-            "stop",
-            "ultrareview",
+            "agents", "attach", "auth", "auto-mode", "config", "doctor", "install", "mcp", "plugin",
+            "plugins", "setup-token", "update", "upgrade", "gateway", "import", "kill", "logs", "purge",
+            "respawn", "rm", "stop", "ultrareview",
         ],
         ..Grammar::UNKNOWN
     },
@@ -152,10 +126,14 @@ impl Agent for Claude {
 /// The events that its oldest supported version knows. Tool by tool there is nothing to learn that is not told otherwise.
 const EVENTS: &[&str] = &["SessionStart", "UserPromptSubmit", "Notification", "Stop", "SessionEnd"];
 
+/// Settings for one launch. Of two, the last counts.
+const SETTINGS: &str = "--settings";
+
 fn hooks(reporter: &Reporter<'_>) -> Injection {
     let file = reporter.dir.join("claude.json");
     Injection {
-        argv: vec!["--settings".to_owned(), file.display().to_string()],
+        argv: vec![SETTINGS.to_owned(), file.display().to_string()],
+        once: &[SETTINGS],
         files: vec![(file, reporter.settings(EVENTS, 5).to_string())],
         ..Injection::default()
     }

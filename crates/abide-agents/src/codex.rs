@@ -1,8 +1,8 @@
 //! Codex.
 //!
 //! It takes no id. Its transcripts lie by the day on which they were begun, named by the id; the databases beside them are
-//! made from them and not needed. Hooks for one launch would have to be trusted by the operator in a dialog, or all hooks would
-//! have to be trusted unseen: none are set, as it says through the terminal what they would.
+//! made from them and not needed. What it is doing it says through the terminal; that it is in another conversation now, only
+//! its hooks say at once.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,10 @@ use serde_json::Value;
 
 use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
-use crate::argv::{Grammar, Words, is_uuid};
+use crate::argv::{Grammar, Words, is_uuid, offers};
 use crate::fatal::Fatal;
 use crate::files::{About, Look, Root, located, records};
+use crate::hooks::{Injection, Reporter};
 use crate::title::Said;
 
 /// Days that are looked at, the newest first: some fifty years of daily use.
@@ -60,34 +61,10 @@ static PROFILE: Profile = Profile {
         many: &["--image", "-i"],
         words: Words::Prompt,
         commands: &[
-            "agents",
-            "app-server",
-            "apply",
-            "archive",
-            "cloud",
-            "completion",
-            "debug",
-            "delete",
-            "doctor",
-            "e",
-            "exec",
-            "exec-server",
-            "features",
-            "login",
-            "logout",
-            "mcp",
-            "mcp-server",
-            "plugin",
-            "queue",
-            "review",
-            "sandbox",
-            "unarchive",
-            "update",
-            "a",
-            "help",
-            "migrate-nfs-db",
-            "migrate-rollouts",
-            "remote-control",
+            "agents", "app-server", "apply", "archive", "cloud", "completion", "debug", "delete", "doctor",
+            "e", "exec", "exec-server", "features", "login", "logout", "mcp", "mcp-server", "plugin",
+            "queue", "review", "sandbox", "unarchive", "update", "a", "help", "migrate-nfs-db",
+            "migrate-rollouts", "remote-control",
         ],
         ..Grammar::UNKNOWN
     },
@@ -104,7 +81,12 @@ static PROFILE: Profile = Profile {
     ],
     said: Some(Said { at: "/payload/role", is: "user", text: "/payload/content" }),
     asked_for_help: true,
-    signs: Signs { rules: include_str!("rules/codex.toml"), tail: Some(tail), ..Signs::NONE },
+    signs: Signs {
+        rules: include_str!("rules/codex.toml"),
+        tail: Some(tail),
+        hooks: Some(hooks),
+        ..Signs::NONE
+    },
     ..Profile::UNKNOWN
 };
 
@@ -133,16 +115,58 @@ impl Agent for Codex {
     }
 
     fn adjust_for(&self, help: &str, argv: Vec<String>) -> Vec<String> {
-        let offered =
-            help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == ONE_PROCESS);
         let given = argv.iter().any(|word| word == ONE_PROCESS);
         match self.typed(&argv) {
-            Typed::Nothing | Typed::Conversation(_) if offered && !given => {
+            Typed::Nothing | Typed::Conversation(_) if offers(help, ONE_PROCESS) && !given => {
                 PROFILE.grammar.append(argv, [ONE_PROCESS])
             }
             _ => argv,
         }
     }
+}
+
+/// What a version offers that asks whether hooks are to be trusted. Older ones take other settings, or none.
+const ASKS_FOR_TRUST: &str = "--dangerously-bypass-hook-trust";
+
+/// The hook. It is the same text wherever abide is, as it is trusted by its hash.
+const HOOK: &str = r#""$ABIDE_EXE" capsule report >/dev/null 2>&1 || :"#;
+
+/// How long it may take. What is called at an interrupt is given no more, and is hashed with what it is given.
+const SECONDS: u32 = 3;
+
+/// The events, as settings call them and as keys do, each with the hash of its hook.
+const EVENTS: &[(&str, &str, &str)] = &[
+    ("SessionStart", "session_start", "23664ab959d9320921d73ce92ef9680b7f74c7792f811f1a701e6933cb5b09ad"),
+    (
+        "UserPromptSubmit",
+        "user_prompt_submit",
+        "94d571326568a92c5e899c228241effc6bb687e2c0844f2ce7b5cea694a1834b",
+    ),
+    (
+        "PermissionRequest",
+        "permission_request",
+        "fa9cab037806b78a6343fef7239dd257c84ccfc00d4d9a3600939910ca710cfb",
+    ),
+    ("Stop", "stop", "53f7fcf13fdd5eceaa5a6aeddd3b63174828fd8b2d105691174c851882b09fa7"),
+    ("Interrupt", "interrupt", "cf61e81e4f2803967e030bde19f96544dc104cde1a42c2f4a49da1d96e2800d7"),
+];
+
+/// Settings for one launch hold both the hooks and that these very ones are trusted: about all others codex asks as ever.
+fn hooks(reporter: &Reporter<'_>) -> Injection {
+    let own = |word: &String| word.trim_start_matches("--config=").starts_with("hooks");
+    if !offers(reporter.help, ASKS_FOR_TRUST) || reporter.argv.iter().any(own) {
+        return Injection::default();
+    }
+    let hook = |(event, ..): &(&str, &str, &str)| {
+        format!("{event}=[{{hooks=[{{type=\"command\",command='{HOOK}',timeout={SECONDS}}}]}}]")
+    };
+    let trusted = |(_, key, hash): &(&str, &str, &str)| {
+        format!("\"/<session-flags>/config.toml:{key}:0:0\"={{trusted_hash=\"sha256:{hash}\"}}")
+    };
+    let hooks = EVENTS.iter().map(hook).collect::<Vec<_>>().join(",");
+    let state = EVENTS.iter().map(trusted).collect::<Vec<_>>().join(",");
+    let argv = vec!["-c".to_owned(), format!("hooks={{{hooks},state={{{state}}}}}")];
+    Injection { argv, ..Injection::default() }
 }
 
 /// The directories `sessions/YYYY/MM/DD`, the newest first.

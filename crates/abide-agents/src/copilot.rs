@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
-use crate::argv::{Grammar, is_uuid};
+use crate::argv::{Grammar, is_uuid, offers};
 use crate::fatal::Fatal;
 use crate::files::{About, Look, Root, located, records};
+use crate::hooks::{Injection, Reporter};
 use crate::title::Said;
 
 /// The transcript in the directory of a conversation.
@@ -32,69 +33,22 @@ static PROFILE: Profile = Profile {
         resuming: &["--resume={id}"],
         first_turn: &["--prompt", "-p", "--interactive", "-i"],
         switches: &[
-            "--allow-all",
-            "--allow-all-paths",
-            "--allow-all-tools",
-            "--allow-all-urls",
-            "--autopilot",
-            "--banner",
-            "--experimental",
-            "--no-ask-user",
-            "--no-auto-update",
-            "--no-color",
-            "--no-custom-instructions",
-            "--plan",
-            "--screen-reader",
-            "--silent",
-            "-s",
-            "--yolo",
-            "--acp",
-            "--allow-all-mcp-server-instructions",
-            "--assisted-approval",
-            "--disable-builtin-mcps",
-            "--disable-client-telemetry",
-            "--disallow-temp-dir",
-            "--enable-all-github-mcp-tools",
-            "--enable-memory",
-            "--fleet",
-            "--no-bash-env",
-            "--no-experimental",
-            "--no-mouse",
-            "--no-remote",
-            "--no-remote-export",
-            "--plain-diff",
-            "--remote",
-            "--remote-export",
-            "--share-gist",
+            "--allow-all", "--allow-all-paths", "--allow-all-tools", "--allow-all-urls", "--autopilot",
+            "--banner", "--experimental", "--no-ask-user", "--no-auto-update", "--no-color",
+            "--no-custom-instructions", "--plan", "--screen-reader", "--silent", "-s", "--yolo", "--acp",
+            "--allow-all-mcp-server-instructions", "--assisted-approval", "--disable-builtin-mcps",
+            "--disable-client-telemetry", "--disallow-temp-dir", "--enable-all-github-mcp-tools",
+            "--enable-memory", "--fleet", "--no-bash-env", "--no-experimental", "--no-mouse", "--no-remote",
+            "--no-remote-export", "--plain-diff", "--remote", "--remote-export", "--share-gist",
             "--trust-folder",
         ],
         many: &[
-            "--allow-tool",
-            "--allow-url",
-            "--available-tools",
-            "--deny-tool",
-            "--deny-url",
-            "--excluded-tools",
-            "--secret-env-vars",
+            "--allow-tool", "--allow-url", "--available-tools", "--deny-tool", "--deny-url",
+            "--excluded-tools", "--secret-env-vars",
         ],
         commands: &[
-            "completion",
-            "help",
-            "init",
-            "login",
-            "mcp",
-            "plugin",
-            "update",
-            "version",
-            "app",
-            "config",
-            "instruction",
-            "lsp",
-            "memories",
-            "sandbox",
-            "sessions",
-            "skill",
-            "workflow",
+            "completion", "help", "init", "login", "mcp", "plugin", "update", "version", "app", "config",
+            "instruction", "lsp", "memories", "sandbox", "sessions", "skill", "workflow",
         ],
         ..Grammar::UNKNOWN
     },
@@ -107,7 +61,13 @@ static PROFILE: Profile = Profile {
         ("error: unexpected argument", Fatal::Arguments),
     ],
     said: Some(Said { at: "/type", is: "user.message", text: "/data/content" }),
-    signs: Signs { rules: include_str!("rules/copilot.toml"), tail: Some(tail), ..Signs::NONE },
+    asked_for_help: true,
+    signs: Signs {
+        rules: include_str!("rules/copilot.toml"),
+        tail: Some(tail),
+        hooks: Some(hooks),
+        ..Signs::NONE
+    },
     ..Profile::UNKNOWN
 };
 
@@ -166,6 +126,25 @@ struct Context {
 fn about(head: &[u8]) -> About {
     let cwd = records::<Event>(head).next().map(|event| event.data.context.cwd);
     About { cwd, ..About::default() }
+}
+
+const HOOKED: &[&str] = &["SessionStart", "UserPromptSubmit", "Notification", "Stop"];
+
+/// Loads a plugin for one launch, beside those of the operator. Older versions can not.
+const PLUGIN: &str = "--plugin-dir";
+
+fn hooks(reporter: &Reporter<'_>) -> Injection {
+    if !offers(reporter.help, PLUGIN) {
+        return Injection::default();
+    }
+    let dir = reporter.dir.join("copilot");
+    let mut plugin = reporter.settings(HOOKED, 5);
+    plugin["name"] = "abide".into();
+    Injection {
+        argv: vec![PLUGIN.to_owned(), dir.display().to_string()],
+        files: vec![(dir.join("plugin.json"), plugin.to_string())],
+        ..Injection::default()
+    }
 }
 
 /// What it calls a turn ends with each call of a tool; the next one begins with the tool's answer.

@@ -17,6 +17,19 @@ pub enum Fatal {
     Arguments,
 }
 
+impl Fatal {
+    /// The one that the configuration calls `name`.
+    pub(crate) fn called(name: &str) -> Option<Self> {
+        match name {
+            "no_conversation" => Some(Self::NoConversation),
+            "in_use" => Some(Self::AlreadyInUse),
+            "auth" => Some(Self::Auth),
+            "arguments" => Some(Self::Arguments),
+            _ => None,
+        }
+    }
+}
+
 /// Stands for anything in what an agent says.
 const ANYTHING: char = '…';
 

@@ -155,7 +155,7 @@ impl Root {
             let recorded = recorded?;
             let own = !sub_agent && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
             let cwd = || real(cwd.unwrap_or(Path::new(&recorded)));
-            own.then(|| Candidate { id: id.unwrap_or(named), path, cwd: cwd(), modified, size })
+            own.then(|| Candidate { id: id.unwrap_or(named), path, cwd: cwd(), modified, size, title: None })
         });
         matching.collect()
     }

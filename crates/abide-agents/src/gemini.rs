@@ -1,6 +1,7 @@
 //! Gemini CLI.
 //!
-//! Settings for one launch are accepted from root only, so that its hooks are not set. Its titles say all that they would.
+//! Settings for one launch are accepted only below directories that all are root's, and it complains about others, so that its
+//! hooks are not set. Its titles say all that they would.
 //!
 //! It keeps a directory per project, found through a register of projects, and names a transcript by the minute and the
 //! first part of the id. Resuming writes a second, short file under the same id, so the longest is the conversation.
@@ -35,30 +36,13 @@ static PROFILE: Profile = Profile {
         resuming: &["--resume", "{id}"],
         first_turn: &["--prompt", "-p", "--prompt-interactive", "-i"],
         switches: &[
-            "--debug",
-            "-d",
-            "--sandbox",
-            "-s",
-            "--yolo",
-            "-y",
-            "--screen-reader",
-            "--skip-trust",
-            "--accept-raw-output-risk",
-            "--acp",
-            "--experimental-acp",
-            "--list-extensions",
-            "-l",
-            "--list-sessions",
-            "--raw-output",
+            "--debug", "-d", "--sandbox", "-s", "--yolo", "-y", "--screen-reader", "--skip-trust",
+            "--accept-raw-output-risk", "--acp", "--experimental-acp", "--list-extensions", "-l",
+            "--list-sessions", "--raw-output",
         ],
         many: &[
-            "--allowed-tools",
-            "--extensions",
-            "-e",
-            "--include-directories",
-            "--admin-policy",
-            "--allowed-mcp-server-names",
-            "--policy",
+            "--allowed-tools", "--extensions", "-e", "--include-directories", "--admin-policy",
+            "--allowed-mcp-server-names", "--policy",
         ],
         words: Words::Prompt,
         commands: &["extension", "extensions", "gemma", "hook", "hooks", "mcp", "skill", "skills"],

@@ -11,6 +11,7 @@ use abide_capsule::protocol::Report;
 use abide_capsule::session::SessionId;
 use abide_model::activity::Says;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::activity::Statement;
@@ -20,20 +21,26 @@ const MAX_TEXT: usize = 1000;
 /// The longest name of anything.
 const MAX_NAME: usize = 512;
 
-/// What a hook needs to call, and where its files may be.
+/// What a hook needs to call, where its files may be, and what it is set for.
 #[derive(Debug, Clone, Copy)]
 pub struct Reporter<'a> {
     /// The `abide` that is called.
     pub exe: &'a Path,
     /// A directory for the files of this launch.
     pub dir: &'a Path,
+    /// The command line of this launch.
+    pub argv: &'a [String],
+    /// What the agent's `--help` says; empty if it was not asked.
+    pub help: &'a str,
 }
 
 /// What is added to a launch so that hooks are called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Injection {
-    /// Arguments, each option with its value.
+    /// Arguments.
     pub argv: Vec<String>,
+    /// Options among them that can be given only once.
+    pub once: &'static [&'static str],
     /// Variables.
     pub env: Vec<(&'static str, OsString)>,
     /// Files that these name, with their contents.
@@ -69,11 +76,15 @@ struct Payload {
     notification_type: Option<String>,
     source: Option<String>,
     message: Option<String>,
+    /// The sub-agent that it is about.
+    agent_id: Option<IgnoredAny>,
 }
 
-/// The report that a hook makes of what the agent said to it. `None` if that was nothing it knows.
+/// The report that a hook makes of what the agent said to it. `None` if that was nothing it knows, or about a sub-agent:
+/// what that does, and where that is written down, is not the session's.
 pub fn report(payload: &[u8], session: SessionId, generation: u64) -> Option<Report> {
-    let payload: Payload = serde_json::from_slice(payload).ok()?;
+    let payload: Payload =
+        serde_json::from_slice(payload).ok().filter(|said: &Payload| said.agent_id.is_none())?;
     let named = |name: Option<String>| {
         name.filter(|name| !name.is_empty() && name.len() <= MAX_NAME && !name.contains(char::is_control))
     };

@@ -1,6 +1,9 @@
 //! Kimi Code.
 //!
 //! It gives a conversation its id at the first message, and a directory of its own with one transcript per agent in it.
+//!
+//! Hooks are read from its own directory only, from settings and plugins that are the operator's, so that none are set. Its
+//! transcript says all that they would.
 
 use std::path::{Path, PathBuf};
 
@@ -36,24 +39,8 @@ static PROFILE: Profile = Profile {
         first_turn: &["--prompt", "-p", "--agent", "--agent-file"],
         switches: &["--auto", "--plan", "--yolo", "-y"],
         commands: &[
-            "acp",
-            "doctor",
-            "export",
-            "fork",
-            "login",
-            "logout",
-            "mcp",
-            "migrate",
-            "provider",
-            "upgrade",
-            "web",
-            "install-desktop",
-            "rc",
-            "remote",
-            "server",
-            "session",
-            "update",
-            "vis",
+            "acp", "doctor", "export", "fork", "login", "logout", "mcp", "migrate", "provider", "upgrade",
+            "web", "install-desktop", "rc", "remote", "server", "session", "update", "vis",
         ],
         ..Grammar::UNKNOWN
     },

@@ -20,17 +20,21 @@ mod kimi;
 mod mint;
 mod open;
 mod opencode;
+mod pattern;
 mod prepare;
 mod projects;
 mod qwen;
 mod registry;
 pub mod rules;
+mod sqlite;
 mod title;
 
 use std::ops::Deref;
 
+use abide_model::session::Described;
+
 pub use abide_model::conversation::{Begin, Candidate, Located, Typed};
-pub use agent::{Agent, Profile};
+pub use agent::{Agent, Profile, Shared};
 pub use custom::Custom;
 pub use fatal::Fatal;
 pub use mint::mint_uuid;
@@ -74,13 +78,16 @@ impl Deref for Chosen {
     }
 }
 
-/// The agent of a session that calls it `name` and runs `argv`; `resume` is the configured command that resumes `{id}`.
+/// The agent of a session that calls it `name` and runs `argv`; `described` is how the configuration says that it deals
+/// with conversations.
 ///
-/// A described agent that says nothing of resuming and runs a known program, such as `work = { command = ["claude"] }`, is
-/// that known agent.
-pub fn for_session(name: &str, argv: &[String], resume: Option<&[String]>) -> Chosen {
+/// A described agent of which that says nothing and that runs a known program, such as `work = { command = ["claude"] }`,
+/// is that known agent.
+pub fn for_session(name: &str, argv: &[String], described: Option<&Described>) -> Chosen {
     let program = argv.first().and_then(|word| word.rsplit('/').next());
     let by_program = || KNOWN.iter().copied().find(|known| Some(known.program()) == program);
-    let known = agent(name).or_else(|| if resume.is_none() { by_program() } else { None });
-    known.map_or_else(|| Chosen::Custom(Custom::new(name, resume)), Chosen::Known)
+    let described = described.filter(|described| **described != Described::default());
+    let known = agent(name).or_else(|| if described.is_none() { by_program() } else { None });
+    let custom = || Custom::new(name, described.cloned().unwrap_or_default());
+    known.map_or_else(|| Chosen::Custom(custom()), Chosen::Known)
 }

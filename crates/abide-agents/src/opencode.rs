@@ -1,18 +1,26 @@
 //! OpenCode.
 //!
-//! Its conversations are rows of a database, which is not read here: an id is resumed unseen, and OpenCode says if there is
-//! no such conversation.
+//! Its conversations are rows of one database. They are looked up and taken out of it by reading the file: its own commands
+//! take a second of a processor each, may ask the network for something first, and there is a look at every `abide ls`.
+//! Only what it has lost is given back by a command of its own, so that nobody else ever writes to its database.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use abide_model::Timestamp;
 use abide_model::conversation::{Candidate, Located};
+use serde_json::{Value as Json, json};
 
 use crate::activity::Signs;
-use crate::agent::{Agent, Profile};
+use crate::agent::{Agent, Profile, Shared};
 use crate::argv::{Grammar, is_plain_id};
 use crate::fatal::Fatal;
+use crate::files::{Look, Root, located, real, same_dir};
 use crate::hooks::{Injection, Reporter};
+use crate::sqlite::{self, Database, Row, Value};
+
+/// The database in its directory.
+const DATABASE: &str = "opencode.db";
 
 /// OpenCode.
 #[derive(Debug)]
@@ -22,7 +30,7 @@ static PROFILE: Profile = Profile {
     name: "opencode",
     grammar: Grammar {
         program: "opencode",
-        is_id: |word| word.starts_with("ses_") && is_plain_id(word),
+        is_id,
         resume: &["--session", "-s"],
         latest: &["--continue", "-c"],
         fork: &["--fork"],
@@ -33,29 +41,9 @@ static PROFILE: Profile = Profile {
         many: &["--cors"],
         // Its one word is the directory of the project.
         commands: &[
-            "acp",
-            "agent",
-            "attach",
-            "auth",
-            "completion",
-            "db",
-            "debug",
-            "export",
-            "github",
-            "import",
-            "mcp",
-            "models",
-            "plugin",
-            "pr",
-            "providers",
-            "run",
-            "serve",
-            "session",
-            "stats",
-            "uninstall",
-            "upgrade",
-            "web",
-            "plug",
+            "acp", "agent", "attach", "auth", "completion", "db", "debug", "export", "github", "import",
+            "mcp", "models", "plugin", "pr", "providers", "run", "serve", "session", "stats", "uninstall",
+            "upgrade", "web", "plug",
         ],
         ..Grammar::UNKNOWN
     },
@@ -67,21 +55,160 @@ static PROFILE: Profile = Profile {
         ("Unknown argument", Fatal::Arguments),
     ],
     signs: Signs { rules: include_str!("rules/opencode.toml"), hooks: Some(hooks), ..Signs::NONE },
+    shared: Some(Shared { file: DATABASE, extract, beside: &["-wal"], give_back: &["import", "{file}"] }),
     ..Profile::UNKNOWN
 };
+
+fn is_id(word: &str) -> bool {
+    word.starts_with("ses_") && is_plain_id(word)
+}
 
 impl Agent for OpenCode {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
-    fn transcript(&self, config_dir: &Path, _cwd: &Path, _id: &str) -> Located {
-        Located::Unknown(format!("{} is a database", config_dir.join("opencode.db").display()))
+    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
+        located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, _config_dir: &Path, _cwd: Option<&Path>, _since: Timestamp) -> Vec<Candidate> {
-        Vec::new()
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+        let mut found = conversations(config_dir, cwd, since).unwrap_or_default();
+        found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
+        found
     }
+}
+
+fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+    if !is_id(id) {
+        return Err(format!("`{id}` is not an id of this agent"));
+    }
+    let path = Root::open(config_dir)?.path().join(DATABASE);
+    let recorded = sqlite::read(&path, |database| {
+        let session = database.table("session")?;
+        let rows = database.rows(&session)?;
+        let row = rows.iter().find(|row| row.get("id").text() == Some(id));
+        Ok(row.map(|row| row.get("directory").text().unwrap_or_default().to_owned()))
+    })?;
+    match recorded {
+        // It can be told to keep its conversations elsewhere, so that this says nothing.
+        None => Err(format!("there is no {}", path.display())),
+        Some(None) => Ok(Located::Missing),
+        Some(Some(recorded)) if same_dir(&recorded, cwd) => Ok(Located::Found(path)),
+        Some(Some(recorded)) => Err(format!("conversation {id} was held in {recorded}")),
+    }
+}
+
+fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Look<Vec<Candidate>> {
+    let path = Root::open(config_dir)?.path().join(DATABASE);
+    let candidate = |row: &Row<'_>| {
+        let text = |column: &str| row.get(column).text().map(str::to_owned);
+        // What a sub-agent said belongs to the conversation that began it.
+        let own = text("parent_id").is_none() && row.get("time_archived").integer().is_none();
+        let (id, recorded) = (text("id").filter(|id| own && is_id(id))?, text("directory")?);
+        let modified = Timestamp(row.get("time_updated").integer()?);
+        let here = modified >= since && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
+        let cwd = real(cwd.unwrap_or(Path::new(&recorded)));
+        here.then(|| Candidate { id, path: path.clone(), cwd, modified, size: 0, title: text("title") })
+    };
+    let found = sqlite::read(&path, |database| {
+        let session = database.table("session")?;
+        Ok(database.rows(&session)?.iter().filter_map(candidate).collect())
+    })?;
+    Ok(found.unwrap_or_default())
+}
+
+/// What `opencode export` would print for conversation `id`, and `opencode import` takes.
+fn extract(database: &Path, id: &str) -> Result<Vec<u8>, String> {
+    let exported = sqlite::read(database, |database| {
+        let session = database.table("session")?;
+        let rows = database.rows_with(&session, "id", id)?;
+        let row = rows.first().ok_or_else(|| format!("there is no conversation {id}"))?;
+        Ok(json!({ "info": info(row), "messages": messages(database, id)? }))
+    })?;
+    let exported = exported.ok_or_else(|| format!("there is no {}", database.display()))?;
+    serde_json::to_vec(&exported).map_err(|error| error.to_string())
+}
+
+/// Columns of a conversation, and where its export has them.
+const INFO: [(&str, &[&str]); 25] = [
+    ("id", &["id"]),
+    ("slug", &["slug"]),
+    ("project_id", &["projectID"]),
+    ("workspace_id", &["workspaceID"]),
+    ("directory", &["directory"]),
+    ("path", &["path"]),
+    ("title", &["title"]),
+    ("version", &["version"]),
+    ("agent", &["agent"]),
+    ("model", &["model"]),
+    ("cost", &["cost"]),
+    ("tokens_input", &["tokens", "input"]),
+    ("tokens_output", &["tokens", "output"]),
+    ("tokens_reasoning", &["tokens", "reasoning"]),
+    ("tokens_cache_read", &["tokens", "cache", "read"]),
+    ("tokens_cache_write", &["tokens", "cache", "write"]),
+    ("summary_additions", &["summary", "additions"]),
+    ("summary_deletions", &["summary", "deletions"]),
+    ("summary_files", &["summary", "files"]),
+    ("revert", &["revert"]),
+    ("permission", &["permission"]),
+    ("metadata", &["metadata"]),
+    ("time_created", &["time", "created"]),
+    ("time_updated", &["time", "updated"]),
+    ("time_archived", &["time", "archived"]),
+];
+
+/// The columns of it that hold JSON.
+const NESTED: [&str; 4] = ["model", "revert", "permission", "metadata"];
+
+fn info(row: &Row<'_>) -> Json {
+    let mut info = json!({});
+    for (column, place) in INFO {
+        let value = match row.get(column) {
+            Value::Text(text) if NESTED.contains(&column) => serde_json::from_str(text).unwrap_or_default(),
+            Value::Text(text) => Json::from(text.as_str()),
+            Value::Integer(number) => Json::from(*number),
+            Value::Real(number) => Json::from(*number),
+            Value::Null | Value::Bytes => continue,
+        };
+        let target = place.iter().fold(&mut info, |inner, name| &mut inner[*name]);
+        *target = value;
+    }
+    info
+}
+
+fn messages(database: &Database, id: &str) -> Look<Vec<Json>> {
+    let [message, part] = [database.table("message")?, database.table("part")?];
+    let mut parts: BTreeMap<String, Vec<(String, Json)>> = BTreeMap::new();
+    for row in database.rows_with(&part, "session_id", id)? {
+        let of = row.get("message_id").text().unwrap_or_default();
+        let entry = entry(&row, &[("sessionID", id), ("messageID", of)]);
+        parts.entry(of.to_owned()).or_default().push(entry);
+    }
+    let rows = database.rows_with(&message, "session_id", id)?;
+    let mut messages: Vec<((i64, String), Json)> = Vec::new();
+    for row in &rows {
+        let created = row.get("time_created").integer().unwrap_or_default();
+        let (id, info) = entry(row, &[("sessionID", id)]);
+        let mut parts = parts.remove(&id).unwrap_or_default();
+        parts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let parts: Vec<Json> = parts.into_iter().map(|(_, part)| part).collect();
+        messages.push(((created, id), json!({ "info": info, "parts": parts })));
+    }
+    messages.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(messages.into_iter().map(|(_, message)| message).collect())
+}
+
+/// A message or a part: what its row holds as JSON, and the ids that have columns of their own.
+fn entry(row: &Row<'_>, ids: &[(&str, &str)]) -> (String, Json) {
+    let id = row.get("id").text().unwrap_or_default();
+    let data = row.get("data").text().and_then(|data| serde_json::from_str(data).ok());
+    let mut data = data.filter(Json::is_object).unwrap_or_default();
+    for (name, id) in ids.iter().chain([&("id", id)]) {
+        data[*name] = Json::from(*id);
+    }
+    (id.to_owned(), data)
 }
 
 /// Its hooks are plugins: programs in its own process. Ours calls the hook that others call by themselves, one after the

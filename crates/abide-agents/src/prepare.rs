@@ -87,12 +87,13 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
         Some((_, Located::Unknown(why))) => (None, Some(why)),
         Some((_, Located::Missing)) | None => (taken(&begin.decision, candidates), None),
     };
-    let torn = transcript.as_deref().is_some_and(is_torn);
+    let torn = agent.profile().shared.is_none() && transcript.as_deref().is_some_and(is_torn);
     Ok(Prepared { begin, argv, transcript, torn, unverified })
 }
 
+/// What only the configuration describes is the operator's own, whatever it is called.
 fn is_wrapped(agent: &dyn Agent, argv: &[String]) -> bool {
-    argv.first().and_then(|word| word.rsplit('/').next()) != Some(agent.program())
+    argv.first().and_then(|word| word.rsplit('/').next()) != Some(agent.profile().grammar.program)
 }
 
 /// The transcript of the candidate that was taken, if one was.

@@ -15,7 +15,7 @@ use crate::files::{About, Look, Root, located, real, records};
 const MAX_NAME: usize = 200;
 
 /// The directory's name for `cwd`, which has no links.
-fn name(cwd: &Path) -> String {
+pub(crate) fn name(cwd: &Path) -> String {
     // The agents count in UTF-16: an emoji becomes two dashes.
     let units: Vec<u16> = cwd.to_string_lossy().encode_utf16().collect();
     let plain = |unit: &u16| match u8::try_from(*unit) {

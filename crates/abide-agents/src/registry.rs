@@ -1,6 +1,5 @@
 //! What claude publishes about its running processes: `sessions/<pid>.json` in its directory, written anew at each change.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -89,15 +88,14 @@ fn statement(status: Option<&str>, waiting_for: Option<String>) -> Option<Statem
 
 /// `root`, its first child, the first child of that, and so on.
 fn descent(root: i32) -> impl Iterator<Item = i32> {
-    let child = |pid: &i32| {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-        children.split_ascii_whitespace().next()?.parse().ok()
-    };
+    let child = |pid: &i32| abide_sys::process::children(*pid).first().copied();
     std::iter::successors(Some(root), child).take(MAX_DEPTH)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn published(dir: &Path, pid: u32, start: u64, status: &str) {

@@ -23,6 +23,10 @@ struct Agent {
 impl Agent {
     /// One that was started a minute ago.
     fn running(agent: &str) -> Self {
+        Self::with_rules(agent, serde_json::Value::Null)
+    }
+
+    fn with_rules(agent: &str, rules: serde_json::Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let started = SystemTime::now() - Duration::from_secs(60);
         let millis = started.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
@@ -32,6 +36,7 @@ impl Agent {
             cwd: dir.path().join("work"),
             conversation: None,
             started: Timestamp(i64::try_from(millis).unwrap()),
+            rules,
         };
         let meta = serde_json::json!({ LAUNCH: launch });
         let watcher = watch(Watched { pid: std::process::id().cast_signed(), meta: &meta }).unwrap();
@@ -47,7 +52,7 @@ impl Agent {
     /// A hook tells which conversation it is in, and where that is written.
     fn hear(&mut self, event: &str, conversation: &str, transcript: &Path) {
         let report = Report {
-            session: SessionId::new("s1").unwrap(),
+            session: SessionId(1),
             generation: 1,
             event: event.to_owned(),
             kind: None,
@@ -151,4 +156,63 @@ fn a_statement_is_as_old_as_its_first_time() {
 fn a_program_that_nobody_knows_is_not_watched() {
     let meta = serde_json::json!({ "agent": null, "shell": ["/bin/sh"] });
     assert!(watch(Watched { pid: 1, meta: &meta }).is_none());
+}
+
+#[test]
+fn what_the_operator_says_about_screens_counts_before_what_is_known() {
+    let sign =
+        |name: &str, says: &str, any: &str| serde_json::json!({ "name": name, "says": says, "any": [any] });
+    let rules = serde_json::json!({
+        "title": [sign("busy title", "working", "^busy")],
+        "screen": [sign("mine", "needs_input", "ctrl+p commands")],
+    });
+    for agent in ["opencode", "my-agent"] {
+        let mut agent = Agent::with_rules(agent, rules.clone());
+        let screen = ["ctrl+p commands".to_owned()];
+        let look = Look { now: agent.now, title: "busy bee", screen: Some(&screen) };
+        let said: Vec<_> =
+            agent.watcher.look(&look).evidence.into_iter().map(|e| (e.source, e.says)).collect();
+        assert_eq!(said, [(Source::Title, Says::Working), (Source::Screen, Says::NeedsInput)]);
+    }
+}
+
+/// Kimi calls no hook of ours and keeps nothing open.
+#[test]
+fn a_conversation_begun_without_a_word_is_followed_if_it_can_be_no_other() {
+    let mut agent = Agent::running("kimi");
+    let work = agent.dir.path().join("work");
+    fs::create_dir(&work).unwrap();
+    let begin = |agent: &Agent, number: u8| {
+        let id = format!("session_2525252{number}-4444-4444-8444-444444444444");
+        let dir = agent.dir.path().join("sessions/wd_work_0").join(&id).join("agents/main");
+        fs::create_dir_all(&dir).unwrap();
+        let record = serde_json::json!({ "type": "turn.prompt", "environmentDisclosure": { "cwd": work } });
+        fs::write(dir.join("wire.jsonl"), format!("{record}\n")).unwrap();
+        (id, dir.join("wire.jsonl"))
+    };
+    let age = |path: &Path| {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(50)).unwrap();
+    };
+    let look = |agent: &mut Agent, line: &str, later: u64| {
+        agent.now += Duration::from_secs(later);
+        let lines = [line.to_owned()];
+        agent.watcher.look(&Look { now: agent.now, title: "", screen: Some(&lines) }).conversation
+    };
+    let (first, of_first) = begin(&agent, 1);
+    assert_eq!(look(&mut agent, "nothing", 10), None, "one that does not work has begun nothing");
+    assert_eq!(look(&mut agent, "⠋ Working", 10), None, "a glimpse");
+    assert_eq!(look(&mut agent, "⠋ Working", 6), Some(first));
+    assert_eq!(look(&mut agent, "⠋ Working", 6), None, "it is in it");
+    look(&mut agent, "nothing", 6);
+    let (second, of_second) = begin(&agent, 2);
+    look(&mut agent, "⠋ Working", 6);
+    assert_eq!(look(&mut agent, "⠋ Working", 6), None, "its own grows");
+    age(&of_first);
+    assert_eq!(look(&mut agent, "⠋ Working", 6), Some(second));
+    age(&of_second);
+    let (third, of_another) = (begin(&agent, 3).0, begin(&agent, 4).1);
+    assert_eq!(look(&mut agent, "⠋ Working", 6), None, "whose is whose?");
+    age(&of_another);
+    assert_eq!(look(&mut agent, "⠋ Working", 6), Some(third));
 }

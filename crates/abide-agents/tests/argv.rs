@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use abide_agents::{Agent, Begin, Chosen, Fatal, KNOWN, Typed, agent, for_session};
+use abide_model::session::Described;
 use proptest::prelude::*;
 
 const A: &str = "aaaaaaaa-1111-4111-8111-aaaaaaaaaaaa";
@@ -200,7 +201,7 @@ fn an_id_that_is_none_never_reaches_a_command_line() {
 #[test]
 fn an_agent_that_the_configuration_describes_is_resumed_as_it_says() {
     let own = argv("my-agent --fast");
-    let template = argv("my-agent --thread={id}");
+    let template = Described { resume: Some(argv("my-agent --thread={id}")), ..Described::default() };
     let described = for_session("mine", &own, Some(&template));
     assert_eq!((described.name(), described.mints(), described.resumes()), ("mine", false, true));
     assert_eq!(described.fresh(&own, Some(A)), own);
@@ -211,11 +212,54 @@ fn an_agent_that_the_configuration_describes_is_resumed_as_it_says() {
 }
 
 #[test]
+fn an_agent_that_the_configuration_describes_is_given_its_id_as_it_says() {
+    let (own, words) = (argv("my-agent --fast"), |text: &str| Some(argv(text)));
+    let template = Described {
+        resume: words("my-agent resume {id}"),
+        fork: words("my-agent fork {id} --as {new}"),
+        id_args: words("--id={id}"),
+        ..Described::default()
+    };
+    let by_args = for_session("mine", &own, Some(&template));
+    assert!(by_args.mints());
+    assert_eq!(line(&by_args.fresh(&own, Some(A))), format!("my-agent --fast --id={A}"));
+    assert_eq!(by_args.fork(&own, "t1", Some(A)), words(&format!("my-agent fork t1 --as {A}")));
+    // What the operator typed themselves stands.
+    for (typed, expected) in [
+        ("my-agent --id=t2", Typed::Conversation(Some("t2".to_owned()))),
+        ("my-agent resume t2", Typed::Conversation(Some("t2".to_owned()))),
+        ("my-agent fork t2", Typed::Conversation(None)),
+        ("my-agent resume --all", Typed::Nothing),
+        ("my-agent t2", Typed::Nothing),
+    ] {
+        assert_eq!(by_args.typed(&argv(typed)), expected, "{typed}");
+    }
+    assert_eq!(line(&by_args.fresh(&argv("my-agent --id=t2"), Some(A))), "my-agent --id=t2");
+
+    let template = Described { id_env: Some("MY_ID".to_owned()), ..Described::default() };
+    let by_env = for_session("mine", &own, Some(&template));
+    assert!(by_env.mints() && by_env.resumes() && by_env.fork(&own, A, None).is_none());
+    assert_eq!((by_env.id_env(), by_env.fresh(&own, Some(A))), (Some("MY_ID"), own.clone()));
+    assert_eq!(by_env.resume(&own, A), Some(own));
+}
+
+#[test]
+fn what_a_described_agent_says_at_its_end_means_what_the_configuration_says() {
+    let fatal = [("auth", "please … log in"), ("in_use", "busy"), ("nonsense", "busy too")];
+    let fatal = fatal.map(|(meaning, words)| (meaning.to_owned(), vec![words.to_owned()])).into();
+    let mine = for_session("mine", &argv("x"), Some(&Described { fatal, ..Described::default() }));
+    assert_eq!(mine.fatal("please, friend,\nlog in"), Some(Fatal::Auth));
+    assert_eq!((mine.fatal("busy"), mine.fatal("all is well")), (Some(Fatal::AlreadyInUse), None));
+}
+
+#[test]
 fn an_agent_is_known_by_its_name_or_by_what_its_command_runs() {
     let is = |chosen: Chosen, name: &str| matches!(chosen, Chosen::Known(agent) if agent.name() == name);
     assert!(is(for_session("claude", &argv("my-wrapper"), None), "claude"));
     assert!(is(for_session("work", &argv("/opt/bin/codex -p work"), None), "codex"));
-    assert!(matches!(for_session("work", &argv("codex"), Some(&argv("x {id}"))), Chosen::Custom(_)));
+    let described = Described { resume: Some(argv("x {id}")), ..Described::default() };
+    assert!(matches!(for_session("work", &argv("codex"), Some(&described)), Chosen::Custom(_)));
+    assert!(is(for_session("work", &argv("codex"), Some(&Described::default())), "codex"));
 }
 
 #[test]

@@ -10,6 +10,8 @@ pub static AGENT: Agent = Agent {
     name: "claude",
     ready: "? for shortcuts",
     asks: "Do you want to proceed?",
+    anew: "/clear",
+    stops: &["Escape"],
     configure: |sandbox, api| {
         let work = sandbox.work().canonicalize().unwrap();
         let settings = json!({

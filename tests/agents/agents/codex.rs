@@ -5,6 +5,8 @@ pub static AGENT: Agent = Agent {
     name: "codex",
     ready: "? for shortcuts",
     asks: "Would you like to run the following command?",
+    anew: "/new",
+    stops: &["Escape"],
     configure: |sandbox, api| {
         let work = sandbox.work().canonicalize().unwrap();
         let config = format!(

@@ -7,6 +7,8 @@ pub static AGENT: Agent = Agent {
     name: "copilot",
     ready: "/ commands",
     asks: "Do you want to run this command?",
+    anew: "/clear",
+    stops: &["Escape", "Escape"],
     configure: |sandbox, api| {
         let work = sandbox.work().canonicalize().unwrap();
         let config = json!({ "trusted_folders": [work], "trustedFolders": [work] });

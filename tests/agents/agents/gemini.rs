@@ -6,6 +6,8 @@ pub static AGENT: Agent = Agent {
     name: "gemini",
     ready: "Type your message",
     asks: "Allow execution of",
+    anew: "/clear",
+    stops: &["Escape"],
     configure: |sandbox, api| {
         let settings = json!({
             "security": { "auth": { "selectedType": "gemini-api-key" } },

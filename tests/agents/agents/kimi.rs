@@ -7,6 +7,8 @@ pub static AGENT: Agent = Agent {
     name: "kimi",
     ready: "context:",
     asks: "Run this command?",
+    anew: "/new",
+    stops: &["Escape"],
     configure: |sandbox, api| {
         let work = sandbox.work().canonicalize().unwrap();
         let config = format!(

@@ -6,6 +6,8 @@ pub static AGENT: Agent = Agent {
     name: "opencode",
     ready: "ctrl+p commands",
     asks: "Permission required",
+    anew: "/new",
+    stops: &["Escape", "Escape"],
     configure: |sandbox, api| {
         let config = json!({
             "autoupdate": false,

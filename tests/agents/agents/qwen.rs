@@ -7,6 +7,8 @@ pub static AGENT: Agent = Agent {
     name: "qwen",
     ready: "Type your message",
     asks: "Allow execution of",
+    anew: "/clear",
+    stops: &["Escape"],
     configure: |sandbox, api| {
         let settings = json!({
             "security": { "auth": { "selectedType": "openai" } },

@@ -11,15 +11,19 @@ use std::time::{Duration, Instant, SystemTime};
 use abide_capsule::mux::{Look, Seen, Watched, Watcher};
 use abide_capsule::protocol::Report;
 use abide_model::Timestamp;
-use abide_model::activity::{Evidence, Says, Source};
+use abide_model::activity::{Evidence, SETTLE, Says, Source};
 use abide_model::conversation::Located;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub(crate) use self::tail::{backwards, text_of};
 use crate::agent::Agent;
 use crate::hooks::{self, Injection, Reporter};
 use crate::registry::Registry;
 use crate::rules::{Reading, Rules};
+
+/// How much later than a transcript a screen may show the same thing.
+const LAG: Duration = Duration::from_millis(500);
 
 /// Reads what the last bytes of a transcript say.
 pub type Tail = fn(&[u8]) -> Option<Statement>;
@@ -73,6 +77,9 @@ pub struct Launch {
     pub conversation: Option<String>,
     /// When it was started: what was written before is of an earlier run.
     pub started: Timestamp,
+    /// What the operator says about its titles and screens.
+    #[serde(default)]
+    pub rules: Value,
 }
 
 /// The key of a [`Launch`] in what the launcher tells the mux.
@@ -81,13 +88,13 @@ pub const LAUNCH: &str = "launch";
 /// Finds the watcher of a session.
 pub fn watch(session: Watched<'_>) -> Option<Box<dyn Watcher>> {
     let launch: Launch = serde_json::from_value(session.meta.get(LAUNCH)?.clone()).ok()?;
-    let agent = crate::agent(&launch.agent)?;
-    Some(Box::new(AgentWatcher::new(agent, launch, session.pid)))
+    Some(Box::new(AgentWatcher::new(crate::agent(&launch.agent), launch, session.pid)))
 }
 
 #[derive(Debug)]
 struct AgentWatcher {
-    agent: &'static dyn Agent,
+    /// `None` for one of which only the operator knows something.
+    agent: Option<&'static dyn Agent>,
     launch: Launch,
     rules: Rules,
     registry: Option<Registry>,
@@ -119,9 +126,10 @@ fn evidence(source: Source, Statement { says, detail, question }: Statement, age
 }
 
 impl AgentWatcher {
-    fn new(agent: &'static dyn Agent, launch: Launch, pid: i32) -> Self {
-        let signs = agent.profile().signs;
-        let rules = Rules::parse(signs.rules).unwrap_or_default();
+    fn new(agent: Option<&'static dyn Agent>, launch: Launch, pid: i32) -> Self {
+        let signs = agent.map_or(Signs::NONE, |agent| agent.profile().signs);
+        let own = Rules::deserialize(&launch.rules).unwrap_or_default();
+        let rules = own.or(Rules::parse(signs.rules).unwrap_or_default());
         let registry = signs.registry.then(|| Registry::new(&launch.config_dir, pid));
         let transcript = tail::Transcript::new(signs.tail, launch.started);
         let (hook, title, screen) = (Held::default(), Held::default(), Held::default());
@@ -140,12 +148,38 @@ impl AgentWatcher {
     }
 
     fn find_transcript(&mut self, now: Instant) {
-        let Some(id) = &self.launch.conversation else { return };
+        let (Some(id), Some(agent)) = (&self.launch.conversation, self.agent) else { return };
         if self.transcript.may_search(now)
-            && let Located::Found(path) = self.agent.transcript(&self.launch.config_dir, &self.launch.cwd, id)
+            && let Located::Found(path) = agent.transcript(&self.launch.config_dir, &self.launch.cwd, id)
         {
             self.transcript.is_at(path);
         }
+    }
+
+    /// The conversation that an agent has begun which tells nobody: it is seen at work, and writes to another transcript than
+    /// it did. With several that could be meant, nobody knows whose is whose.
+    fn begun_unheard(&mut self, now: Instant) -> Option<String> {
+        let tells = |signs: &Signs| signs.registry || signs.hooks.is_some() || signs.tail.is_none();
+        let agent = self.agent.filter(|agent| !tells(&agent.profile().signs))?;
+        let works =
+            |held: &&Held| held.0.as_ref().is_some_and(|(statement, _)| statement.says == Says::Working);
+        let (_, since) = [&self.title, &self.screen].into_iter().find(works)?.0.as_ref()?;
+        let worked = now.saturating_duration_since(*since);
+        // What shows that it works may come after what it has written by then.
+        let since = SystemTime::now().checked_sub(worked + LAG)?;
+        let Launch { config_dir, cwd, conversation, started, .. } = &self.launch;
+        // Of a conversation that was not written down yet nobody knows that it is not the one.
+        let left = conversation.is_none() || self.transcript.written().is_some_and(|written| written < since);
+        if worked < SETTLE || !left || !self.transcript.is_due(now) {
+            return None;
+        }
+        let mut written = agent.discover(config_dir, Some(cwd), timestamp(since));
+        written.retain(|one| {
+            Some(&one.id) != conversation.as_ref() && tail::was_begun_since(&one.path, *started)
+        });
+        let one = written.pop().filter(|_| written.is_empty())?;
+        self.follow(&one.id, Some(one.path));
+        Some(one.id)
     }
 }
 
@@ -165,6 +199,7 @@ impl Watcher for AgentWatcher {
             self.find_transcript(now);
         }
         self.title.set(self.rules.title(look.title).map(|reading| shown("title", reading)), now);
+        conversation = conversation.or_else(|| self.begun_unheard(now));
         let registered = registered
             .and_then(|entry| Some(evidence(Source::Registry, entry.statement?, age(entry.updated))));
         let said = self
@@ -190,6 +225,11 @@ impl Watcher for AgentWatcher {
 fn shown(where_: &str, reading: Reading) -> Statement {
     let Reading { says, rule, question } = reading;
     Statement { says, detail: format!("the {where_} shows {says} ({rule})"), question }
+}
+
+fn timestamp(at: SystemTime) -> Timestamp {
+    let since_epoch = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// How long ago something was on the wall clock. One that was set back makes it news, never an error.

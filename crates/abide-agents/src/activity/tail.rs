@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use abide_model::Timestamp;
@@ -31,8 +31,7 @@ pub(super) struct Transcript {
 
 impl Transcript {
     pub fn new(read: Option<Tail>, started: Timestamp) -> Self {
-        let started = UNIX_EPOCH + Duration::from_millis(u64::try_from(started.0).unwrap_or_default());
-        Self { read, started, path: None, searched: None, seen: None, said: None }
+        Self { read, started: time(started), path: None, searched: None, seen: None, said: None }
     }
 
     /// The session has another transcript now.
@@ -49,12 +48,22 @@ impl Transcript {
 
     /// Whether it should be looked for now.
     pub fn may_search(&mut self, now: Instant) -> bool {
+        self.read.is_some() && self.path.is_none() && self.is_due(now)
+    }
+
+    /// Whether another look around is due, which then counts as done.
+    pub fn is_due(&mut self, now: Instant) -> bool {
         let recently = |at: Instant| now.saturating_duration_since(at) < SEARCH_EVERY;
-        let may = self.read.is_some() && self.path.is_none() && !self.searched.is_some_and(recently);
-        if may {
+        let due = !self.searched.is_some_and(recently);
+        if due {
             self.searched = Some(now);
         }
-        may
+        due
+    }
+
+    /// When it was last written to, if it was found.
+    pub fn written(&self) -> Option<SystemTime> {
+        self.path.as_ref()?.metadata().ok()?.modified().ok()
     }
 
     /// What its end says, and when that was written. What an earlier run wrote says nothing about this one.
@@ -73,6 +82,15 @@ impl Transcript {
         }
         self.said.clone().map(|statement| (statement, modified))
     }
+}
+
+/// Whether the file at `path` was made since `started`.
+pub(super) fn was_begun_since(path: &Path, started: Timestamp) -> bool {
+    path.metadata().and_then(|file| file.created()).is_ok_and(|at| at >= time(started))
+}
+
+fn time(at: Timestamp) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(at.0).unwrap_or_default())
 }
 
 fn end(file: &mut File, length: u64, size: u64) -> io::Result<Vec<u8>> {

@@ -1,4 +1,5 @@
-//! What titles and screens mean, as data: one file per agent, and the small matcher that reads them.
+//! What titles and screens mean, as data: one file per agent, what the operator's configuration adds in the same form, and
+//! the small matcher that reads them.
 //!
 //! A rule looks at the last lines of a screen that are not blank, without the frames that agents draw around them. A pattern
 //! is text that a line holds; `^` and `$` tie it to the line's ends, `…` stands for anything, `{spinner}` for one character
@@ -69,6 +70,13 @@ impl Rules {
     /// Reads rules.
     pub fn parse(text: &str) -> Result<Self, toml_edit::de::Error> {
         toml_edit::de::from_str(text)
+    }
+
+    /// These rules, and where none of them fits `others`.
+    pub fn or(mut self, others: Self) -> Self {
+        self.title.extend(others.title);
+        self.screen.extend(others.screen);
+        self
     }
 
     /// What a title means.
