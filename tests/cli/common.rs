@@ -17,14 +17,14 @@ pub fn store(sandbox: &Sandbox) -> Store {
 /// Makes an instance that was launched and stopped, changed by `change`.
 pub fn add_instance(sandbox: &Sandbox, change: impl FnOnce(&mut Instance)) -> InstanceId {
     let store = store(sandbox);
-    let unit = store
+    let id = store
         .create(|id| {
             let scope = Scope::directory(sandbox.work());
             let recipe = Recipe::on_host(sandbox.work());
             Instance::starting(id, scope, "default".into(), recipe, process::this(), clock::now())
         })
-        .unwrap();
-    let id = unit.instance.id;
+        .unwrap()
+        .id;
     store
         .update(id, |instance| {
             instance

@@ -32,11 +32,7 @@ fn a_mistake_says_where_it_is_what_is_allowed_and_what_was_meant() {
         sandbox.write("home/.config/abide/config.toml", "version = 1\npolicy = \"kep\"\nscrolback = 1\n");
     let complaint = sandbox.abide(["config", "list"]).fails(1);
     for expected in [
-        "config.toml:2:10",
-        "\"kep\"",
-        "ask, keep, clean",
-        "did you mean \"keep\"",
-        "config.toml:3:1",
+        "config.toml:2:10", "\"kep\"", "ask, keep, clean", "did you mean \"keep\"", "config.toml:3:1",
         "scrollback",
     ] {
         assert!(complaint.contains(expected), "`{expected}` is missing from:\n{complaint}");

@@ -42,15 +42,9 @@ fn every_list_has_the_shape_that_is_documented() {
     let sandbox = sandbox();
     add_instance(&sandbox, |instance| {
         let id = instance.new_session_id();
+        let session = Session::new(id, "claude".into(), vec!["claude".into()], "/".into(), clock::now());
         instance.sessions.push(Session {
-            id,
-            name: "claude".into(),
             agent: Some("claude".into()),
-            argv: vec!["claude".into()],
-            cwd: "/".into(),
-            generation: 1,
-            setup: None,
-            label: None,
             conversation: Some(Conversation {
                 id: "c".into(),
                 origin: Origin::Minted,
@@ -58,11 +52,7 @@ fn every_list_has_the_shape_that_is_documented() {
                 transcript: None,
                 extra: Extra::new(),
             }),
-            parked: Vec::new(),
-            created: clock::now(),
-            attached: None,
-            exit: None,
-            extra: Extra::new(),
+            ..session
         });
     });
     let torn = add_instance(&sandbox, |_| {});

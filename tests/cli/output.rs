@@ -77,6 +77,20 @@ fn the_table_fits_the_terminal() {
 }
 
 #[test]
+fn without_a_verb_a_person_sees_the_instances_and_what_to_do_with_them() {
+    let sandbox = sandbox();
+    let shown = || {
+        let terminal = Terminal::open(&sandbox, (100, 50), &[sandbox.program().to_str().unwrap()]);
+        assert_eq!(terminal.wait_for_end(), 0);
+        terminal.screen()
+    };
+    assert!(shown().contains("Usage: abide"), "{}", shown());
+    let id = add_instance(&sandbox, |_| {});
+    let screen = shown();
+    assert!(screen.contains(id.as_str()) && screen.contains("abide --help"), "{screen}");
+}
+
+#[test]
 fn every_failure_is_logged_in_one_structured_line() {
     let sandbox = sandbox();
     add_instance(&sandbox, |_| {});
@@ -84,4 +98,12 @@ fn every_failure_is_logged_in_one_structured_line() {
     let log = std::fs::read_to_string(sandbox.home().join("log/abide.log")).unwrap();
     let line = log.lines().find(|line| line.contains("zzzzzzzz")).unwrap();
     assert!(line.contains(" ERROR abide") && line.contains("explain[") && line.contains("code=1"), "{line}");
+}
+
+#[test]
+fn the_program_needs_no_library_so_that_it_runs_in_any_container() {
+    let sandbox = sandbox();
+    let ldd = std::process::Command::new("ldd").arg(sandbox.program()).output().unwrap();
+    let said = String::from_utf8_lossy(&[ldd.stdout, ldd.stderr].concat()).into_owned();
+    assert!(said.contains("statically linked"), "ldd says {said}");
 }

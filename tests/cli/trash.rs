@@ -51,3 +51,19 @@ fn what_is_not_in_the_trash_can_not_be_restored_from_it() {
     let complaint = sandbox.abide(["trash", "restore", id.as_str()]).fails(1);
     assert!(complaint.contains("trash list"), "{complaint}");
 }
+
+#[test]
+fn a_scope_is_a_workspace_or_a_directory_however_that_is_spelled() {
+    let sandbox = sandbox();
+    let id = add_instance(&sandbox, |instance| instance.scope.workspace = Some("shop".into()));
+    let within = |scope: &str| {
+        let shown = sandbox.abide(["prune", "--discard-restorable", "--dry-run", "--scope", scope]).ok();
+        shown.contains(id.as_str())
+    };
+    for scope in ["shop", ".", "..", "./", sandbox.work().to_str().unwrap()] {
+        assert!(within(scope), "{scope}");
+    }
+    for scope in ["work", "./below", "/srv"] {
+        assert!(!within(scope), "{scope}");
+    }
+}

@@ -3,28 +3,8 @@
 use crate::common::sandbox;
 
 const VERBS: &[&str] = &[
-    "load",
-    "hardline",
-    "resume",
-    "console",
-    "ls",
-    "send",
-    "peek",
-    "wait",
-    "stop",
-    "eject",
-    "prune",
-    "trash",
-    "workspace",
-    "config",
-    "doctor",
-    "explain",
-    "upgrade",
-    "service",
-    "upgrade",
-    "service",
-    "completions",
-    "man",
+    "load", "hardline", "resume", "ls", "send", "peek", "wait", "stop", "eject", "prune", "trash",
+    "workspace", "config", "doctor", "explain", "upgrade", "service", "completions", "man",
 ];
 
 #[test]

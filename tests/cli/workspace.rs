@@ -7,15 +7,7 @@ fn a_workspace_is_made_shown_changed_and_removed() {
     sandbox.abide(["workspace", "create", "shop", "--agent", "codex"]).ok();
     sandbox
         .abide([
-            "workspace",
-            "edit",
-            "shop",
-            "--policy",
-            "keep",
-            "--mount",
-            "/srv/lib",
-            "--isolation",
-            "clone",
+            "workspace", "edit", "shop", "--policy", "keep", "--mount", "/srv/lib", "--isolation", "clone",
         ])
         .ok();
     let shown = sandbox.abide(["workspace", "show", "shop"]).ok();
@@ -26,14 +18,7 @@ fn a_workspace_is_made_shown_changed_and_removed() {
     assert_eq!(listed["workspaces"][0]["policy"], "keep");
     sandbox
         .abide([
-            "workspace",
-            "edit",
-            "shop",
-            "--unmount",
-            "/srv/lib",
-            "--unset",
-            "agent",
-            "--set",
+            "workspace", "edit", "shop", "--unmount", "/srv/lib", "--unset", "agent", "--set",
             "env.MODE=fast",
         ])
         .ok();
@@ -77,4 +62,42 @@ fn one_broken_file_does_not_hide_the_other_workspaces() {
     assert_eq!(rows.len(), 2);
     assert!(rows[0]["error"].as_str().unwrap().contains("broken.toml:2:7"), "{rows:?}");
     assert_eq!(rows[1]["name"], "sound");
+}
+
+#[test]
+fn a_workspace_with_a_mistake_is_not_passed_over_by_load() {
+    let sandbox = sandbox();
+    let file = sandbox.config().join("workspaces/shop.toml");
+    sandbox.abide(["workspace", "create", "shop"]).ok();
+    let sound = std::fs::read_to_string(&file).unwrap();
+    for broken in [format!("{sound}polcy = \"keep\"\n"), format!("{sound}[env\n"), "dir = 7\n".to_owned()] {
+        std::fs::write(&file, &broken).unwrap();
+        let complaint = sandbox.abide(["load", "true", "--detach"]).fails(1);
+        assert!(complaint.contains("shop.toml:"), "{broken}: {complaint}");
+    }
+    assert!(!sandbox.home().join("instances").exists(), "something was started");
+}
+
+#[test]
+fn what_the_host_can_not_give_is_refused_and_nothing_is_started() {
+    let sandbox = sandbox();
+    let refused = |words: &[&str]| {
+        let complaint = sandbox.abide(["load", "claude", "--detach"]).fails(1);
+        assert!(words.iter().all(|word| complaint.contains(word)), "{complaint}");
+    };
+    let made = sandbox.abide(["workspace", "create", "shop", "--place", "docker"]);
+    assert!(made.stderr.contains("can not start anything in docker"), "{}", made.stderr);
+    refused(&["docker", "--place host"]);
+    sandbox.abide(["workspace", "edit", "shop", "--place", "host", "--mount", "/srv/lib"]).ok();
+    let file = sandbox.config().join("workspaces/shop.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.clone() + "read_only = true\n").unwrap();
+    refused(&["/srv/lib", "read_only"]);
+    std::fs::write(&file, text).unwrap();
+    sandbox.abide(["workspace", "edit", "shop", "--role", "rust"]).ok();
+    sandbox.write("home/.config/abide/roles/rust/role.toml", "agents = [\"codex\"]\n");
+    refused(&["rust", "codex"]);
+    sandbox.write("home/.config/abide/roles/rust/role.toml", "env = [\"GH_TOKEN\"]\n");
+    refused(&["rust", "env.GH_TOKEN"]);
+    assert!(!sandbox.home().join("instances").read_dir().is_ok_and(|mut made| made.next().is_some()));
 }

@@ -7,8 +7,8 @@ use abide_testkit::{Run, eventually};
 
 use crate::common::{Host, alive, host, kill, wait_for_death};
 
-/// The agents that have a stand-in.
-pub const AGENTS: [&str; 7] = ["claude", "codex", "gemini", "opencode", "kimi", "qwen", "copilot"];
+/// The agents that have a stand-in; the last is one that abide does not know.
+pub const AGENTS: [&str; 8] = ["claude", "codex", "gemini", "opencode", "kimi", "qwen", "copilot", "foo"];
 
 /// A machine with every agent on it.
 pub struct Agents(Host);
@@ -59,6 +59,11 @@ impl Agents {
             argv[..end].to_owned()
         };
         argvs.lines().map(own).collect()
+    }
+
+    /// Has the operator's configuration say this.
+    pub fn configure(&self, text: &str) {
+        self.write("home/.config/abide/config.toml", format!("version = 1\n{text}"));
     }
 
     pub fn conversation_of(&self, id: &str) -> Option<String> {
@@ -167,6 +172,7 @@ for_each_agent![
     a_restart_resumes_claude: "claude",
     a_restart_resumes_codex_in_one_process: "codex",
     a_restart_resumes_gemini_again_and_again: "gemini",
+    a_restart_resumes_opencode: "opencode",
     a_restart_resumes_kimi: "kimi",
     a_restart_resumes_qwen: "qwen",
     a_restart_resumes_copilot: "copilot",
@@ -175,16 +181,15 @@ for_each_agent![
 #[test]
 fn a_conversation_that_can_not_be_seen_is_resumed_by_the_id_that_the_operator_gave() {
     let host = machine();
-    let said = host.load_agent("opencode", &[]);
-    host.say(&said, "in a database");
-    let row = std::fs::read_dir(host.path("home/.local/share/opencode/opencode.db")).unwrap().next().unwrap();
-    let conversation = row.unwrap().file_name().into_string().unwrap();
+    host.configure("[agents.foo]\nresume = [\"foo\", \"resume\", \"{id}\"]\n");
+    let said = host.load_agent("foo", &["--", "--id", "somewhere"]);
+    host.say(&said, "nobody knows where");
     host.stop(&said);
-    let id = host.loaded(host.abide(["load", "opencode", "--adopt", &conversation, "--detach"]));
-    host.wait_for_screen(&id, "resumed: in a database");
+    let id = host.loaded(host.abide(["load", "foo", "--adopt", "somewhere", "--detach"]));
+    host.wait_for_screen(&id, "resumed: nobody knows where");
     host.stop(&id);
     host.resume(&id);
-    assert_eq!(host.argvs("opencode")[2], format!("-s {conversation}"));
+    assert_eq!(host.argvs("foo")[2], "resume somewhere");
 }
 
 #[test]
@@ -300,10 +305,7 @@ fn wrapped(agent: &str) -> Agents {
         "wrapper",
         &format!("case \"$*\" in *resume*) exec {agent} \"$@\" ;; *) exec {agent} ;; esac"),
     );
-    host.write(
-        "home/.config/abide/config.toml",
-        format!("version = 1\n[agents.{agent}]\ncommand = [\"wrapper\"]\n"),
-    );
+    host.configure(&format!("[agents.{agent}]\ncommand = [\"wrapper\"]\n"));
     host
 }
 
@@ -338,6 +340,120 @@ fn of_two_transcripts_of_a_custom_command_the_newer_wins() {
     host.stop(&id);
     host.resume(&id);
     host.wait_for_screen(&id, "resumed: newer");
+}
+
+/// An agent that only the configuration describes, with a conversation file of which it says the name, and `more`.
+fn described(more: &str) -> Agents {
+    let host = machine();
+    let file = "~/.foo/sessions/{cwd-slug}/*.jsonl";
+    let resume = r#"["foo", "resume", "{id}"]"#;
+    host.configure(&format!("[agents.foo]\nresume = {resume}\nid.file = {file:?}\n{more}\n"));
+    host
+}
+
+#[test]
+fn a_described_agent_that_takes_an_id_is_given_one_and_resumed_by_it() {
+    let host = described(r#"id.args = ["--id", "{id}"]"#);
+    let id = host.load_agent("foo", &["--", "--fast"]);
+    let conversation = host.conversation(&id);
+    assert_eq!(host.argvs("foo"), [format!("--fast --id {conversation}")]);
+    host.stop(&id);
+    host.resume(&id);
+    assert_eq!(host.argvs("foo")[1], format!("--fast --id {conversation}"), "nothing was said yet");
+    host.say(&id, "remember the milk");
+    host.stop(&id);
+    std::fs::remove_dir_all(host.path("home/.foo/sessions")).unwrap();
+    let run = host.resume(&id);
+    assert!(run.stderr.contains("put back from abide's own copy"), "{}", run.stderr);
+    host.wait_for_screen(&id, "resumed: remember the milk");
+    assert_eq!(host.argvs("foo")[2], format!("resume {conversation}"));
+}
+
+#[test]
+fn a_described_agent_that_takes_its_id_from_a_variable_is_resumed_by_that() {
+    let host = machine();
+    host.configure("[agents.foo]\nid.env = \"FOO_ID\"\n");
+    let (one, other) = (host.load_agent("foo", &[]), host.load_agent("foo", &["--", "--fast"]));
+    host.say(&one, "this is one");
+    host.say(&other, "this is the other");
+    for id in [&one, &other] {
+        host.stop(id);
+        host.resume(id);
+    }
+    host.wait_for_screen(&one, "resumed: this is one");
+    host.wait_for_screen(&other, "resumed: this is the other");
+    assert_eq!(host.argvs("foo")[3], "--fast");
+}
+
+#[test]
+fn a_described_agent_that_chose_its_own_id_resumes_the_newest_unclaimed_transcript_and_stores_its_id() {
+    let host = described("");
+    let claimed = host.load_agent("foo", &[]);
+    host.say(&claimed, "somebody else's");
+    host.conversation(&claimed);
+    let id = host.load_agent("foo", &[]);
+    host.say(&id, "mine");
+    host.say(&claimed, "which is the newest");
+    let mut elsewhere = host.command(host.path("bin/foo"));
+    elsewhere.current_dir(host.path("home")).stdin(spoken(&host, "foreign")).output().unwrap();
+    // Nobody has looked until it is brought back.
+    kill("-KILL", host.pids(&id).keeper);
+    assert!(host.abide(["resume", "--all"]).ok().contains("is back"));
+    host.wait_for_screen(&id, "resumed: mine");
+    let stored = host.conversation(&id);
+    assert_eq!(host.argvs("foo").last().unwrap(), &format!("resume {stored}"));
+    let listed = host.abide(["conversations", "--json"]).json()["conversations"].clone();
+    assert_eq!(listed.as_array().unwrap().len(), 2, "those of this directory: {listed}");
+}
+
+#[test]
+fn of_two_transcripts_of_a_described_agent_the_newer_wins_and_a_fork_gets_one_of_its_own() {
+    let host = described(r#"fork = ["foo", "--fork", "{id}"]"#);
+    let id = host.load_agent("foo", &[]);
+    host.say(&id, "older");
+    host.say(&id, "/clear");
+    host.say(&id, "newer");
+    host.stop(&id);
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: newer");
+    let fork = host.loaded(host.abide(["load", "--fork", &id, "--detach"]));
+    host.wait_for_screen(&fork, "resumed: newer");
+    host.say(&fork, "the branch");
+    assert_ne!(host.conversation(&fork), host.conversation(&id));
+}
+
+#[test]
+fn what_a_described_agent_shows_and_says_at_its_end_means_what_the_configuration_says() {
+    let signs = r#"
+fatal.auth = ["who … are you"]
+[[agents.foo.screen]]
+name = "asks"
+says = "needs_input"
+any = ["^heard: shall I"]
+question = ["shall I"]
+[[agents.foo.screen]]
+name = "ready"
+says = "idle"
+any = ["^ready$"]"#;
+    for substrate in ["capsule", "tmux"] {
+        let host = described(signs);
+        host.abide(["config", "set", "substrate", substrate]).ok();
+        let id = host.load_agent("foo", &[]);
+        host.abide(["wait", &id, "--idle", "--timeout", "20"]).ok();
+        host.abide(["send", &id, "shall I?"]).ok();
+        host.abide(["wait", &id, "--needs-input", "--timeout", "20"]).ok();
+        let session = host.row(&id).unwrap()["sessions"][0].clone();
+        assert_eq!(
+            (&session["activity"], &session["question"]),
+            (&"needs_input".into(), &"heard: shall I?".into())
+        );
+        let explained = host.abide(["explain", &id]).ok();
+        assert!(explained.contains("the screen shows needs_input (asks)"), "{explained}");
+        host.write("home/refuse.foo", "but who\n on earth are you");
+        let complaint = host.abide(["load", "foo", "--detach"]).fails(1);
+        assert!(complaint.contains("is not logged in"), "{complaint}");
+        host.stop(&id);
+    }
 }
 
 /// Something for an agent to hear before its terminal ends.
@@ -375,10 +491,7 @@ fn the_agents_directory_is_the_one_of_the_first_start_whatever_is_set_by_now() {
     host.resume(&moved);
     host.wait_for_screen(&moved, "resumed: elsewhere");
     let now = host.path("home/new");
-    host.write(
-        "home/.config/abide/config.toml",
-        format!("version = 1\n[agents.claude]\nconfig_dir = {now:?}\n"),
-    );
+    host.configure(&format!("[agents.claude]\nconfig_dir = {now:?}\n"));
     host.set("CLAUDE_CONFIG_DIR", wrong);
     let run = host.resume(&plain);
     host.wait_for_screen(&plain, "resumed: at home");
@@ -472,6 +585,21 @@ fn an_agent_that_takes_no_id_is_asked_for_it_while_it_runs() {
     let conversation = host.conversation(&id);
     assert!(host.log().contains(&format!("binding: id={conversation} reason=the agent has it open")));
     assert_eq!(host.argvs("codex"), ["--no-daemon"]);
+}
+
+#[test]
+fn an_agent_is_asked_what_it_offers_once_until_another_is_installed() {
+    let mut host = machine();
+    let script =
+        "if [ \"$1\" = --help ]; then echo asked >>~/asked; echo --no-daemon; else echo ready; exec cat; fi";
+    let asked = |host: &Agents| std::fs::read_to_string(host.path("home/asked")).unwrap().lines().count();
+    host.add_program("codex", script);
+    host.load_agent("codex", &[]);
+    host.load_agent("codex", &[]);
+    assert_eq!(asked(&host), 1);
+    host.add_program("codex", &format!("# another version\n{script}"));
+    host.load_agent("codex", &[]);
+    assert_eq!(asked(&host), 2);
 }
 
 #[test]

@@ -69,6 +69,77 @@ fn what_consists_of_several_files_is_kept_whole() {
     }
 }
 
+/// What the vault has of the one conversation of an instance of opencode.
+fn extract(host: &Agents, id: &str) -> String {
+    let kept = host.files_below(&format!(".abide/instances/{id}/vault"));
+    let kept = kept.iter().find(|path| path.ends_with("conversation.json"));
+    kept.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default()
+}
+
+fn lose_database(host: &Agents) {
+    for name in ["opencode.db", "opencode.db-wal", "opencode.db-shm"] {
+        let _ = std::fs::remove_file(host.path("home/.local/share/opencode").join(name));
+    }
+}
+
+#[test]
+fn what_is_in_a_database_is_kept_after_each_turn_though_nobody_looks_and_given_back_if_it_is_lost() {
+    let host = machine();
+    let id = host.load_agent("opencode", &[]);
+    for text in ["the first", "the second"] {
+        host.say(&id, text);
+        eventually("it to be kept", || extract(&host, &id).contains(text).then_some(()));
+    }
+    let conversation = host.conversation(&id);
+    let listed = host.abide(["conversations", "--json"]).json()["conversations"][0].clone();
+    assert_eq!((&listed["id"], &listed["claim"]), (&conversation.as_str().into(), &"held".into()));
+    assert_eq!(listed["title"], "About the first");
+    host.stop(&id);
+    lose_database(&host);
+    let run = host.resume(&id);
+    assert!(run.stderr.contains("put back from abide's own copy"), "{}", run.stderr);
+    host.wait_for_screen(&id, "resumed: the second");
+    assert_eq!(host.conversation(&id), conversation);
+    assert!(host.log().contains(&format!("resume: id={conversation} reason=conversation_data_present")));
+}
+
+#[test]
+fn a_row_that_is_gone_from_a_database_is_given_back_beside_the_others() {
+    let host = machine();
+    let (one, other) = (host.load_agent("opencode", &[]), host.load_agent("opencode", &[]));
+    for (id, text) in [(&one, "this is one"), (&other, "this is the other")] {
+        host.say(id, text);
+        eventually("it to be kept", || extract(&host, id).contains(text).then_some(()));
+        host.stop(id);
+    }
+    let database = host.path("home/.local/share/opencode/opencode.db");
+    let forget = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1])
+for table, column in [('session', 'id'), ('message', 'session_id'), ('part', 'session_id')]:
+    db.execute(f'DELETE FROM {table} WHERE {column} = ?', (sys.argv[2],))
+db.commit()";
+    let args = ["-c", forget, database.to_str().unwrap(), &host.conversation(&one)];
+    assert!(std::process::Command::new("python3").args(args).status().unwrap().success());
+    for (id, text) in [(&one, "this is one"), (&other, "this is the other")] {
+        let run = host.resume(id);
+        assert_eq!(run.stderr.contains("put back"), *id == one, "{}", run.stderr);
+        host.wait_for_screen(id, &format!("resumed: {text}"));
+    }
+}
+
+#[test]
+fn what_can_not_be_given_back_is_said_and_the_copy_stays() {
+    let mut host = machine();
+    let id = host.load_agent("opencode", &[]);
+    host.say(&id, "precious");
+    eventually("it to be kept", || extract(&host, &id).contains("precious").then_some(()));
+    host.stop(&id);
+    lose_database(&host);
+    host.add_program("opencode", "case $1 in import) echo no >&2; exit 1 ;; *) echo ready; cat ;; esac");
+    let run = host.resume(&id);
+    assert!(run.stderr.contains("can not be put back: opencode: exit status 1: no"), "{}", run.stderr);
+    assert!(extract(&host, &id).contains("precious"));
+}
+
 #[test]
 fn the_vault_goes_to_the_trash_with_its_instance_and_comes_back_with_it() {
     let host = machine();

@@ -135,3 +135,57 @@ fn the_first_agent_on_the_path_is_started_or_else_a_shell() {
     host.abide(["config", "set", "agent", "stub"]).ok();
     assert!(host.abide(["load", "--detach"]).ok().trim_end().ends_with("stub"));
 }
+
+#[test]
+fn what_is_to_live_elsewhere_can_be_started_on_the_host() {
+    let host = host();
+    host.abide(["workspace", "create", "shop", "--place", "docker"]).ok();
+    let id = host.load(&["--place", "host"]);
+    assert_eq!(host.state(&id), "active");
+}
+
+#[test]
+fn one_that_can_not_be_placed_does_not_keep_the_others_from_coming_back() {
+    let host = host();
+    let other = host.path("other");
+    std::fs::create_dir(&other).unwrap();
+    let ids = [host.work(), other].map(|dir| {
+        let mut command = host.command(host.program());
+        let out = command.current_dir(dir).args(["load", "stub", "--detach"]).output().unwrap();
+        String::from_utf8_lossy(&out.stdout)[3..11].to_owned()
+    });
+    for id in &ids {
+        host.abide(["stop", id]).ok();
+    }
+    for name in ["one", "two"] {
+        let text = format!("dir = \"{}\"\n", host.work().display());
+        host.write(format!("home/.config/abide/workspaces/{name}.toml"), text);
+    }
+    let resumed = host.abide(["resume", "--all"]);
+    assert!(resumed.stderr.contains("several workspaces"), "{}", resumed.stderr);
+    resumed.ok();
+    assert!(ids.iter().all(|id| host.state(id) == "active"));
+}
+
+#[test]
+fn a_start_that_can_not_be_written_down_is_found_running_by_the_next_look() {
+    let mut host = host();
+    let (flag, staging) = (host.path("flag"), host.home().join("staging"));
+    // What finds out a value runs after everything else that is written down, and before the start is.
+    let script = format!(
+        "rm {} 2>/dev/null && mv {1} {1}.away && : > {1}\necho value",
+        flag.display(),
+        staging.display()
+    );
+    let program = host.add_program("value", &script);
+    host.abide(["config", "set", "env.VALUE", &format!("cmd:{}", program.display())]).ok();
+    let id = host.load(&[]);
+    host.abide(["stop", &id]).ok();
+    std::fs::write(&flag, "").unwrap();
+    host.abide(["resume", &id, "--detach"]).ok();
+    assert!(!flag.exists());
+    std::fs::remove_file(&staging).unwrap();
+    std::fs::rename(staging.with_extension("away"), &staging).unwrap();
+    assert_eq!(host.state(&id), "active");
+    assert!(alive(host.pids(&id).session));
+}

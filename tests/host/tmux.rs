@@ -215,6 +215,34 @@ fn a_conversation_that_an_agent_in_tmux_begins_by_itself_is_followed_and_resumed
 }
 
 #[test]
+fn what_an_agent_in_tmux_says_elsewhere_is_heard_when_somebody_asks() {
+    let host = conversations::machine();
+    host.abide(["config", "set", "substrate", "tmux"]).ok();
+    for (agent, says) in [("claude", "its registry says idle"), ("opencode", "its hook idle was called")] {
+        let id = host.load_agent(agent, &[]);
+        host.say(&id, "hello");
+        host.abide(["wait", &id, "--idle", "--timeout", "30"]).ok();
+        // Whoever else calls the hook is not the agent.
+        let said =
+            host.write("home/said", r#"{"hook_event_name": "permission", "session_id": "ses_foreign"}"#);
+        let mut outsider = host.command(host.program());
+        outsider.args(["capsule", "report"]).env("ABIDE_UNIT", host.home().join("instances").join(&id));
+        outsider.env("ABIDE_SESSION", "s1").env("ABIDE_GENERATION", "1");
+        assert!(outsider.stdin(std::fs::File::open(said).unwrap()).status().unwrap().success());
+        let session = host.row(&id).unwrap()["sessions"][0].clone();
+        assert_eq!((&session["activity"], &session["activity_because"]), (&"idle".into(), &says.into()));
+        let explained = host.abide(["explain", &id]).ok();
+        assert!(explained.contains(&format!("because {says}")), "{explained}");
+        host.stop(&id);
+    }
+    // A program that is no agent says nothing, and that is said.
+    let id = host.load(&[]);
+    assert_eq!(host.row(&id).unwrap()["sessions"][0]["activity"], serde_json::Value::Null);
+    assert!(host.abide(["explain", &id]).ok().contains("is unknown"));
+    host.stop(&id);
+}
+
+#[test]
 fn no_end_of_the_server_ends_an_instance_for_good() {
     let host = on_tmux();
     let ids = [host.load(&["--clean"]), host.load(&["--clean"])];

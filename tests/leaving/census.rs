@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use abide_testkit::eventually;
+use abide_testkit::{crash_points, eventually};
 
 use crate::common::Host;
 use crate::repo::{git, host_with_repo, repo, traces, tree};
@@ -113,14 +113,8 @@ impl World {
     fn abide(&mut self, dice: &mut Dice, args: &[&str]) {
         let mut command = self.host.command(self.host.program());
         command.current_dir(repo(&self.host)).args(args).stdout(Stdio::null()).stderr(Stdio::null());
-        let points: Vec<&str> = [
-            abide_store::CRASH_POINTS,
-            abide_engine::finish::CRASH_POINTS,
-            abide_engine::trees::CRASH_POINTS,
-            abide_git::CRASH_POINTS,
-        ]
-        .concat();
-        let point = (dice.below(4) == 0).then(|| *dice.pick(&points));
+        let points = ["../abide-store", "../abide-engine", "../abide-git"].map(crash_points).concat();
+        let point = (dice.below(4) == 0).then(|| dice.pick(&points).as_str());
         if let Some(point) = point {
             command.env("ABIDE_CRASH_AT", point);
         }
@@ -133,7 +127,9 @@ impl World {
         let tree = tree(&self.host, id);
         // Nobody works in a tree before its instance has started.
         let manifest = self.host.home().join("instances").join(id).join("instance.json");
-        let ready = std::fs::read_to_string(manifest).is_ok_and(|text| text.contains("\"prepared\":true"));
+        let manifest = std::fs::read(manifest).unwrap_or_default();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
+        let ready = manifest["prepared"] == true;
         if !ready || !tree.join(".git").exists() {
             return;
         }

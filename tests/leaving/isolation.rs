@@ -99,6 +99,57 @@ fn a_setup_command_that_fails_leaves_an_instance_that_says_why_and_can_be_resume
 }
 
 #[test]
+fn what_a_setup_command_leaves_in_the_background_does_not_hold_the_start() {
+    let host = host_with_repo();
+    with_workspace(&host, r#"setup = ["sh", "-c", "sleep 1000 & echo served by $!"]"#);
+    let id = load(&host, &[]);
+    assert_eq!(host.state(&id), "active");
+}
+
+#[test]
+fn stopping_what_is_still_set_up_ends_its_setup_and_keeps_it() {
+    let host = host_with_repo();
+    with_workspace(&host, r#"setup = ["sh", "-c", "test -e again || { touch begun; exec sleep 1000; }"]"#);
+    let mut command = host.command(host.program());
+    command.current_dir(repo(&host)).args(["load", "stub", "--detach"]);
+    let mut starter = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let id = eventually("the set-up to begin", || {
+        let units = std::fs::read_dir(host.home().join("instances")).ok()?;
+        let id = units.flatten().find(|unit| unit.path().join("tree/repo/begun").exists())?;
+        Some(id.file_name().into_string().unwrap())
+    });
+    assert!(host.abide(["stop", &id]).ok().contains("kept"));
+    assert_eq!(host.state(&id), "restorable (setup-failed)");
+    assert!(!starter.wait().unwrap().success());
+    eventually("the set-up to end", || host.processes().is_empty().then_some(()));
+    std::fs::write(tree(&host, &id).join("again"), "").unwrap();
+    host.abide(["resume", &id, "--detach"]).ok();
+    assert_eq!(host.state(&id), "active");
+}
+
+#[test]
+fn nobody_has_to_wait_for_those_who_look_at_the_trees_of_what_has_ended() {
+    let mut host = host_with_repo();
+    let real = String::from_utf8(host.command("sh").args(["-c", "command -v git"]).output().unwrap().stdout)
+        .unwrap();
+    let gate = host.path("gate");
+    let script = format!(
+        "case \"$*\" in *status*) while [ -e {0} ]; do touch {0}.reached; sleep 0.01; done ;; esac\nexec {1} \"$@\"",
+        gate.display(),
+        real.trim()
+    );
+    host.add_program("git", &script);
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(&gate, "").unwrap();
+    host.abide(["send", &id, "exit 0"]).ok();
+    eventually("somebody to look", || gate.with_extension("reached").exists().then_some(()));
+    let store = abide_store::Store::at(host.home()).with_patience(std::time::Duration::ZERO);
+    store.lock(id.parse().unwrap()).unwrap();
+    std::fs::remove_file(&gate).unwrap();
+    host.wait_for_state(&id, "gone");
+}
+
+#[test]
 fn files_that_git_ignores_are_carried_over_where_asked_for() {
     let host = host_with_repo();
     std::fs::write(repo(&host).join("api.secret"), "token").unwrap();

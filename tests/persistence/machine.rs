@@ -51,16 +51,8 @@ impl Machine {
         let systemd =
             ["--privileged", "--cgroupns=private", "--stop-signal", "SIGRTMIN+3", "-e", "container=docker"];
         let mounts = [
-            "--tmpfs",
-            "/run",
-            "--tmpfs",
-            "/run/lock",
-            "--tmpfs",
-            "/tmp:exec,mode=1777",
-            "-v",
-            &program,
-            "-v",
-            scripts,
+            "--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp:exec,mode=1777", "-v", &program,
+            "-v", scripts,
         ];
         docker(&[&flags[..], &systemd, &mounts, &["abide-test-systemd"], command].concat()).ok();
         Some(machine)

@@ -70,14 +70,9 @@ fn no_mount_hides_another() {
 #[test]
 fn control_characters_are_refused_in_every_text() {
     for text in [
-        "role = \"a\\u001b\"",
-        "setup = [\"sh\", \"a\\u0000b\"]",
-        "setup = [\"\"\"\na\nb\"\"\"]",
-        "[env]\nA = \"a\\nb\"",
-        "[[mounts]]\nsource = \"/srv/a\\nb\"",
-        "[agents.claude]\nargs = [\"\\u007f\"]",
-        "[\"a\\nb\"]",
-        "\"role\\u001b[2J\" = 1",
+        "role = \"a\\u001b\"", "setup = [\"sh\", \"a\\u0000b\"]", "setup = [\"\"\"\na\nb\"\"\"]",
+        "[env]\nA = \"a\\nb\"", "[[mounts]]\nsource = \"/srv/a\\nb\"",
+        "[agents.claude]\nargs = [\"\\u007f\"]", "[\"a\\nb\"]", "\"role\\u001b[2J\" = 1",
     ] {
         let lines = refused(&format!("{text}\n"));
         assert_eq!(lines.len(), 1, "{lines:?}");
@@ -104,22 +99,10 @@ fn an_image_can_not_be_an_option_of_the_engine() {
 #[test]
 fn wrong_types_are_mistakes_of_their_own() {
     for text in [
-        "mounts = 5",
-        "mounts = [5]",
-        "mounts = [[]]",
-        "[mounts]\nsource = \"/a\"",
-        "env = []",
-        "agents = \"x\"",
-        "[agents]\nclaude = 5",
-        "[agents.claude.args]\nx = 1",
-        "[[agents.claude]]",
-        "[[policy]]",
-        "policy = {}",
-        "setup = \"make deps\"",
-        "setup = [[\"make\"]]",
-        "keep_max = 1979-05-27",
-        "keep_max = 1.5",
-        "keep_max = 99999999999",
+        "mounts = 5", "mounts = [5]", "mounts = [[]]", "[mounts]\nsource = \"/a\"", "env = []",
+        "agents = \"x\"", "[agents]\nclaude = 5", "[agents.claude.args]\nx = 1", "[[agents.claude]]",
+        "[[policy]]", "policy = {}", "setup = \"make deps\"", "setup = [[\"make\"]]",
+        "keep_max = 1979-05-27", "keep_max = 1.5", "keep_max = 99999999999",
     ] {
         let lines = refused(&format!("{text}\n"));
         assert_eq!(lines.len(), 1, "{text}: {lines:?}");

@@ -2,26 +2,29 @@
 //! does when it is called.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, fs, io};
 
 use abide_agents::activity::{LAUNCH, Launch};
 use abide_agents::hooks::{self, Injection, Reporter};
 use abide_agents::{Agent, Typed};
+use abide_capsule::pane::Heard;
 use abide_capsule::protocol::Connection;
-use abide_capsule::session::SessionId;
 use abide_capsule::unit::Unit;
+use abide_config::Agent as Described;
+use abide_model::activity::Says;
 use abide_model::{Instance, Session, vars};
+use abide_store::Store;
 use abide_sys::clock;
 
 pub use abide_agents::activity::watch;
 
-use crate::live;
+use crate::follow::{self, Look};
 use crate::start::Surroundings;
+use crate::{equip, live};
 
 /// The most that an agent says to a hook. What a tool printed may be part of it.
 const MAX_PAYLOAD: u64 = 4 << 20;
@@ -34,6 +37,15 @@ pub(crate) struct Running<'a> {
     pub agent: &'a dyn Agent,
     pub config_dir: &'a Path,
     pub conversation: Option<String>,
+    /// What it says to `--help`, if it was asked.
+    pub help: &'a str,
+    /// What the operator says about its titles and screens.
+    pub rules: serde_json::Value,
+}
+
+/// What the configuration says about an agent's titles and screens, in the form of the rules that abide has itself.
+pub(crate) fn rules_of(described: &Described) -> serde_json::Value {
+    serde_json::json!({ "title": described.title, "screen": described.screen })
 }
 
 /// Sets the agent's hooks for this launch, and gives what the mux is to be told about the session. Hooks that can not be set
@@ -47,13 +59,14 @@ pub(crate) fn arrange(
     env: &mut BTreeMap<OsString, OsString>,
 ) -> (&'static str, serde_json::Value) {
     let unit = live::unit(around.store, instance.id);
-    if let Some(injection) = hooks_of(around, session, &unit, run.agent, argv, env) {
-        match write(&injection) {
+    if let Some(injection) = hooks_of(around, session, &unit, &run, argv, env) {
+        match injection.files.iter().try_for_each(|(path, contents)| equip::put(path, contents)) {
             Ok(()) => {
                 let Injection { argv: more, env: vars, .. } = injection;
                 let grammar = &run.agent.profile().grammar;
                 *argv = grammar.append(std::mem::take(argv), more.iter().map(String::as_str));
                 env.extend(vars.into_iter().map(|(name, value)| (name.into(), value)));
+                env.insert(vars::ABIDE_EXE.into(), around.exe.clone().into());
                 env.insert(vars::ABIDE_UNIT.into(), unit.path().into());
                 env.insert(vars::ABIDE_GENERATION.into(), instance.generation.to_string().into());
             }
@@ -66,6 +79,7 @@ pub(crate) fn arrange(
         cwd: session.cwd.clone(),
         conversation: run.conversation,
         started: clock::now(),
+        rules: run.rules,
     };
     (LAUNCH, serde_json::to_value(launch).unwrap_or_default())
 }
@@ -74,20 +88,20 @@ fn hooks_of(
     around: &Surroundings<'_>,
     session: &Session,
     unit: &Unit,
-    agent: &dyn Agent,
+    run: &Running<'_>,
     argv: &[String],
     env: &BTreeMap<OsString, OsString>,
 ) -> Option<Injection> {
-    let hooks = agent.profile().signs.hooks?;
-    if agent.typed(argv) == Typed::Command {
+    let hooks = run.agent.profile().signs.hooks?;
+    if run.agent.typed(argv) == Typed::Command {
         return None;
     }
     let dir = hook_dir(unit, session);
-    let injection = hooks(&Reporter { exe: &around.exe, dir: &dir });
+    let injection = hooks(&Reporter { exe: &around.exe, dir: &dir, argv, help: run.help });
     // What the operator gives is the operator's: of two, an agent takes one.
-    let given = |option: &String| argv.iter().any(|word| word.split('=').next() == Some(option));
+    let given = |option: &&str| argv.iter().any(|word| word.split('=').next() == Some(option));
     let set = |(name, _): &(&str, OsString)| env.contains_key(OsStr::new(name));
-    if injection.argv.iter().step_by(2).any(given) || injection.env.iter().any(set) {
+    if injection.once.iter().any(given) || injection.env.iter().any(set) {
         tracing::info!(session = %session.id, "no hooks: the operator has set what they would need");
         return None;
     }
@@ -99,31 +113,37 @@ fn hook_dir(unit: &Unit, session: &Session) -> PathBuf {
     unit.state_dir().join("hooks").join(session.id.to_string())
 }
 
-fn write(injection: &Injection) -> io::Result<()> {
-    for (path, contents) in &injection.files {
-        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        abide_sys::atomic::write(fs::File::open(dir)?, name, contents.as_bytes(), 0o600)?;
-    }
-    Ok(())
-}
-
 /// What a hook does: passes on what the agent says on `input`. Whatever goes wrong is nothing to the agent.
 pub fn report(input: impl Read) {
     let mut payload = Vec::new();
     if input.take(MAX_PAYLOAD).read_to_end(&mut payload).is_err() {
         return;
     }
-    let session = env::var(vars::ABIDE_SESSION).ok().and_then(|id| SessionId::new(id).ok());
+    let session = env::var(vars::ABIDE_SESSION).ok().and_then(|id| id.parse().ok());
     let generation = env::var(vars::ABIDE_GENERATION).ok().and_then(|number| number.parse().ok());
     let (Some(session), Some(generation), Some(unit)) = (session, generation, env::var_os(vars::ABIDE_UNIT))
     else {
         return;
     };
-    if let Some(report) = hooks::report(&payload, session, generation)
-        && let Ok(mut mux) = Connection::connect(&Unit::new(unit), HOOK_PATIENCE)
-    {
+    let Some(report) = hooks::report(&payload, session, generation) else { return };
+    let unit = Unit::new(unit);
+    let heard = match Connection::connect(&unit, HOOK_PATIENCE) {
         // A refusal is in the mux's log.
-        let _ = mux.call(&report, HOOK_PATIENCE);
+        Ok(mut mux) => mux.call(&report, HOOK_PATIENCE).is_ok(),
+        Err(_) => Heard::note(&unit, &report).is_ok(),
+    };
+    if heard && hooks::meaning(&report).is_some_and(|statement| statement.says == Says::Idle) {
+        keep(&unit);
+    }
+}
+
+/// Keeps what was said by the end of a turn, while the agent has nothing to write and no crash has come between.
+fn keep(unit: &Unit) {
+    let home = unit.path().ancestors().nth(2);
+    let id = unit.path().file_name().and_then(|name| name.to_str()?.parse().ok());
+    let (Some(home), Some(id)) = (home, id) else { return };
+    let store = Store::at(home.to_owned());
+    if let Ok(instance) = store.read(id) {
+        follow::follow(&store, instance, None, Look::Brief);
     }
 }

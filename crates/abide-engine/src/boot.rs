@@ -6,7 +6,7 @@ use abide_agents::{Agent, Fatal};
 use abide_capsule::keeper::{ExitRecord, RecordedSession};
 use abide_capsule::mux;
 use abide_capsule::protocol::Evidence;
-use abide_capsule::session::{Exit, SessionId};
+use abide_capsule::session::Exit;
 use abide_capsule::unit::Unit;
 use abide_model::activity::Source;
 use abide_model::{Instance, InstanceId, Session};
@@ -62,7 +62,7 @@ pub(crate) fn note(unit: &Unit, instance: &mut Instance, record: &ExitRecord) {
 
 fn failed(unit: &Unit, session: &Session, record: &ExitRecord) -> Option<BootFailure> {
     let (agent, _) = agent_of(session)?;
-    let recorded = record.sessions.iter().find(|recorded| recorded.id.as_str() == session.id.to_string())?;
+    let recorded = record.sessions.iter().find(|recorded| recorded.id == session.id)?;
     let exit = recorded
         .exit
         .filter(|exit| finish::exit_of(*exit, None, false).is_fault() && is_soon(recorded, record))?;
@@ -124,7 +124,7 @@ pub fn what_went_wrong(store: &Store, id: InstanceId) -> Option<BootFailure> {
 fn trashed(store: &Store, id: InstanceId) -> Option<(Unit, Instance)> {
     let entries = store.trashed().ok()?;
     let last = entries.into_iter().rfind(|entry| entry.name.id == id)?;
-    Some((Unit::new(store.layout().trashed(&last.name).dir()), last.content.ok()?))
+    Some((Unit::new(store.layout().trashed(&last.name)), last.content.ok()?))
 }
 
 /// Whether every agent has spoken for itself already.
@@ -134,8 +134,7 @@ fn are_up(unit: &Unit, instance: &Instance) -> bool {
     }
     let Ok(mut capsule) = live::connect(unit) else { return false };
     let mut speaks = |session: &Session| {
-        let Ok(session) = SessionId::new(session.id.to_string()) else { return false };
-        let evidence = capsule.call(&Evidence { session }, live::PATIENCE);
+        let evidence = capsule.call(&Evidence { session: session.id }, live::PATIENCE);
         evidence.is_ok_and(|said| said.statements.iter().any(|one| one.source <= Source::Hook))
     };
     instance.sessions.iter().filter(|session| session.agent.is_some()).all(&mut speaks)

@@ -67,6 +67,6 @@ impl Claims {
 }
 
 fn same_agent(name: &str, session: &Session, agent: &str) -> bool {
-    let resume = session.setup.as_ref().and_then(|setup| setup.resume.as_deref());
-    abide_agents::for_session(name, &session.argv, resume).name() == agent
+    let described = session.setup.as_ref().map(|setup| &setup.described);
+    abide_agents::for_session(name, &session.argv, described).name() == agent
 }

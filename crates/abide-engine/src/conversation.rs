@@ -11,9 +11,10 @@ use abide_sys::clock;
 
 use crate::claims::Claims;
 use crate::conversations::TakeError;
-use crate::start::{StartError, Surroundings};
+use crate::error::Error;
+use crate::start::Surroundings;
 use crate::vault::Vault;
-use crate::{activity, equip, live};
+use crate::{activity, equip, help, live};
 
 /// How an agent's session is started.
 pub(crate) struct Launch {
@@ -31,15 +32,15 @@ pub(crate) fn prepare(
     instance: &Instance,
     session: &Session,
     env: &mut BTreeMap<OsString, OsString>,
-) -> Result<Option<Launch>, StartError> {
+) -> Result<Option<Launch>, Error> {
     let Some(name) = &session.agent else { return Ok(None) };
     let described = around.settings.agents.get(name.as_str());
     let today = || equip::setup_today(around, session, name, described, env);
     let setup = session.setup.clone().unwrap_or_else(today);
-    let agent = &*abide_agents::for_session(name, &session.argv, setup.resume.as_deref());
+    let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
     equip::replay(agent, &setup, env);
     let start = Start { around, instance, session, agent, setup: &setup };
-    let mut notices: Vec<String> = equip::differences(&setup, described).chain(start.restore()).collect();
+    let mut notices: Vec<String> = equip::differences(&setup, described).chain(start.restore(env)).collect();
     let prepared = start.decide()?;
     notices.extend(notice(&session.name, &prepared));
     if let Begin::Resume { id } = &prepared.begin.decision {
@@ -49,8 +50,13 @@ pub(crate) fn prepare(
         }
     }
     let conversation = prepared.begin.decision.binding().map(|(id, _)| id.to_owned());
-    let mut argv = equip::adjusted(agent, prepared.argv, env, &session.cwd);
-    let run = activity::Running { agent, config_dir: &setup.config_dir, conversation };
+    if let Some((variable, id)) = agent.id_env().zip(conversation.as_ref()) {
+        env.insert(variable.into(), id.into());
+    }
+    let help = &help::of(around, agent, &prepared.argv, env, &session.cwd);
+    let mut argv = agent.adjust_for(help, prepared.argv);
+    let rules = described.map(activity::rules_of).unwrap_or_default();
+    let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules };
     let watched = activity::arrange(around, instance, session, run, &mut argv, env);
     Ok(Some(Launch { argv, notices, watched }))
 }
@@ -65,16 +71,16 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    fn vault(&self, id: &str) -> Option<Vault<'_>> {
+    fn vault<'a>(&'a self, id: &'a str) -> Option<Vault<'a>> {
         let unit = live::unit(self.around.store, self.instance.id);
         Vault::of(unit.path(), self.session.id, self.agent, &self.setup.config_dir, id)
     }
 
     /// Puts back what the agent has lost of the conversation; what the operator should know of it.
-    fn restore(&self) -> Option<String> {
-        let Session { id, name, conversation, .. } = self.session;
+    fn restore(&self, env: &BTreeMap<OsString, OsString>) -> Option<String> {
+        let Session { id, name, conversation, cwd, .. } = self.session;
         let bound = conversation.as_ref()?;
-        match self.vault(&bound.id)?.restore() {
+        match self.vault(&bound.id)?.restore(cwd, env) {
             Ok(true) => {
                 tracing::warn!(session = %id, id = bound.id, "the transcript was gone; put back from the vault");
                 Some(format!("the transcript of {name} was gone and was put back from abide's own copy"))
@@ -88,7 +94,7 @@ impl Start<'_> {
     }
 
     /// Decides how the session is started, and writes it down while nobody else can decide anything.
-    fn decide(&self) -> Result<Prepared, StartError> {
+    fn decide(&self) -> Result<Prepared, Error> {
         let Self { around, instance, session, agent, setup } = *self;
         let started_before = session.generation > 1;
         let bound = session.conversation.as_ref();
@@ -126,7 +132,7 @@ impl Start<'_> {
     }
 
     /// Written down before the agent starts: a crash right after must not lose the id.
-    fn bind(&self, prepared: &Prepared) -> Result<(), StartError> {
+    fn bind(&self, prepared: &Prepared) -> Result<(), Error> {
         let (instance, session) = (self.instance.id, self.session.id);
         let resumed = match &prepared.begin.decision {
             Begin::Resume { id } => format!("id={id}"),
@@ -141,7 +147,7 @@ impl Start<'_> {
             transcript: prepared.transcript.clone(),
             extra: Extra::new(),
         });
-        self.around.store.update(instance, |now| -> Result<(), StartError> {
+        self.around.store.update(instance, |now| -> Result<(), Error> {
             if let Some(own) = now.sessions.iter_mut().find(|own| own.id == session) {
                 own.setup.get_or_insert_with(|| self.setup.clone());
                 if let Some(bound) = bound {

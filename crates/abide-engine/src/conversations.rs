@@ -131,7 +131,7 @@ fn row(place: &Place, candidate: &Candidate, owners: &HashMap<String, (Claim, St
     Row {
         agent: place.name.clone(),
         id: candidate.id.clone(),
-        title: place.agent.title(&candidate.path),
+        title: candidate.title.clone().or_else(|| place.agent.title(&candidate.path)),
         dir: candidate.cwd.display().to_string(),
         last: candidate.modified,
         bytes: candidate.size,
@@ -146,8 +146,7 @@ fn places(settings: &Settings, env: &BTreeMap<OsString, OsString>, home: &Path) 
         let described = settings.agents.get(name);
         let command =
             described.and_then(|agent| agent.command.clone()).unwrap_or_else(|| vec![name.to_owned()]);
-        let resume = described.and_then(|agent| agent.resume.as_deref());
-        let agent = abide_agents::for_session(name, &command, resume);
+        let agent = abide_agents::for_session(name, &command, described.map(|d| d.described()).as_ref());
         let configured = described.and_then(|agent| agent.config_dir.clone());
         let dir = configured.or_else(|| agent.moved_to(&var)).unwrap_or_else(|| agent.default_dir(home));
         Place { name: name.to_owned(), agent, dir }
@@ -274,8 +273,8 @@ impl Taken {
         settings: &Settings,
     ) -> Result<(Vec<String>, Option<Conversation>), TakeError> {
         if self.fork {
-            let resume = settings.agents.get(self.agent.as_str()).and_then(|agent| agent.resume.as_deref());
-            let agent = abide_agents::for_session(&self.agent, &argv, resume);
+            let described = settings.agents.get(self.agent.as_str()).map(|agent| agent.described());
+            let agent = abide_agents::for_session(&self.agent, &argv, described.as_ref());
             let minted = if agent.mints() { abide_agents::mint_uuid().ok() } else { None };
             let forked = agent.fork(&argv, &self.id, minted.as_deref());
             return Ok((forked.ok_or(TakeError::CanNotFork(self.agent))?, None));

@@ -10,6 +10,7 @@ use abide_model::{InstanceId, SessionId, vars};
 /// be lies: its terminal is ours. What tells where abide keeps its state is true inside too, and stays.
 const OF_THE_OUTER_TERMINAL: &[&str] = &[
     vars::ABIDE_CRASH_AT,
+    vars::ABIDE_EXE,
     vars::ABIDE_GENERATION,
     vars::ABIDE_INSTANCE,
     vars::ABIDE_SESSION,

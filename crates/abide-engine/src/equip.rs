@@ -3,24 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::time::Duration;
+use std::{fs, io};
 
 use abide_agents::{Agent, Chosen};
 use abide_config::Agent as Described;
 use abide_model::session::Setup;
 use abide_model::{Extra, Session};
-use abide_sys::run;
 
 use crate::start::Surroundings;
-
-/// How long an agent may take to print its help.
-const HELP_WITHIN: Duration = Duration::from_secs(5);
 
 /// The agent that `session` runs, as it was set up at its first start; `None` if it runs none, or was never started.
 pub(crate) fn agent_of(session: &Session) -> Option<(Chosen, &Setup)> {
     let setup = session.setup.as_ref()?;
-    let agent = abide_agents::for_session(session.agent.as_deref()?, &session.argv, setup.resume.as_deref());
+    let agent = abide_agents::for_session(session.agent.as_deref()?, &session.argv, Some(&setup.described));
     Some((agent, setup))
 }
 
@@ -32,16 +29,17 @@ pub(crate) fn setup_today(
     described: Option<&Described>,
     env: &BTreeMap<OsString, OsString>,
 ) -> Setup {
-    let resume = described.and_then(|agent| agent.resume.clone());
-    let agent = abide_agents::for_session(name, &session.argv, resume.as_deref());
-    let var = |name: &str| env.get(OsStr::new(name)).cloned();
+    let continue_turn = described.and_then(|agent| agent.continue_turn).unwrap_or(false);
     let configured = described.and_then(|agent| agent.config_dir.clone());
+    let described = described.map(Described::described).unwrap_or_default();
+    let agent = abide_agents::for_session(name, &session.argv, Some(&described));
+    let var = |name: &str| env.get(OsStr::new(name)).cloned();
     let chosen = configured.or_else(|| agent.moved_to(&var));
     Setup {
         moved: chosen.is_some(),
         config_dir: chosen.unwrap_or_else(|| agent.default_dir(&around.home)),
-        resume,
-        continue_turn: described.and_then(|agent| agent.continue_turn).unwrap_or(false),
+        described,
+        continue_turn,
         extra: Extra::new(),
     }
 }
@@ -69,11 +67,11 @@ pub(crate) fn differences(setup: &Setup, described: Option<&Described>) -> impl 
             dir.display()
         )
     });
-    let resume =
-        described.and_then(|agent| agent.resume.as_ref()).filter(|now| setup.resume.as_ref() != Some(now));
-    let resume =
-        resume.map(|_| "the command that resumes has changed; this session stays with its own".to_owned());
-    dir.into_iter().chain(resume)
+    let now = described.map(Described::described).filter(|now| *now != setup.described);
+    let now = now.map(|_| {
+        "how its conversations are found and resumed has changed; this session stays with its own".to_owned()
+    });
+    dir.into_iter().chain(now)
 }
 
 /// Has the agent go on with a turn that was cut, where it can.
@@ -89,22 +87,9 @@ pub(crate) fn continue_turn(agent: &dyn Agent, env: &mut BTreeMap<OsString, OsSt
     }
 }
 
-/// `argv` as the installed version of the agent should be run. A wrapper is not asked: what it does with `--help` is its own
-/// affair.
-pub(crate) fn adjusted(
-    agent: &dyn Agent,
-    argv: Vec<String>,
-    env: &BTreeMap<OsString, OsString>,
-    cwd: &Path,
-) -> Vec<String> {
-    let direct = argv.first().filter(|word| word.rsplit('/').next() == Some(agent.program()));
-    let Some(program) = direct.filter(|_| agent.profile().asked_for_help) else { return argv };
-    let mut command = run::command(program, ["--help"]);
-    match run::output(command.env_clear().envs(env).current_dir(cwd), HELP_WITHIN) {
-        Ok(help) => agent.adjust_for(&help.text(), argv),
-        Err(error) => {
-            tracing::warn!("started as it is, without what its help may offer: {error}");
-            argv
-        }
-    }
+/// Writes a file that is nobody else's business, with the directories above it.
+pub(crate) fn put(path: &Path, contents: &str) -> io::Result<()> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    abide_sys::atomic::write(fs::File::open(dir)?, name, contents.as_bytes(), 0o600)
 }

@@ -3,8 +3,6 @@
 //! Every path that ends an instance leads here, and nothing depends on the foreground process staying alive: each step
 //! can be repeated, and whoever comes next finishes what a crash cut short.
 
-use std::path::PathBuf;
-
 use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::session::Exit as ProcessExit;
 use abide_capsule::unit::Unit;
@@ -12,19 +10,13 @@ use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
 use abide_model::status::{Ending, Gone};
-use abide_model::{
-    Decided, Event, Extra, Instance, InstanceId, Policy, Session, SessionId, Status, Timestamp,
-};
-use abide_store::{Error, Store, outcomes};
+use abide_model::{Decided, Event, Extra, Instance, InstanceId, Policy, Session, Status, Timestamp};
+use abide_store::{Store, UnitLock, outcomes};
 use abide_sys::{clock, crash, process};
 
+use crate::error::Error;
 use crate::follow::{self, Look};
-use crate::trees::{self, TreeError};
-use crate::{boot, live, processes, substrate};
-
-/// The labelled points of this module.
-pub const CRASH_POINTS: &[&str] =
-    &["engine.finish.stamped", "engine.finish.stopped", "engine.finish.released", "engine.finish.trashed"];
+use crate::{boot, live, processes, substrate, trees};
 
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,49 +29,21 @@ pub enum Outcome {
     Removed(String),
 }
 
-/// Why an instance could not be brought to its end. The next look tries again.
-#[derive(Debug, thiserror::Error)]
-pub enum FinishError {
-    /// The store refused.
-    #[error(transparent)]
-    Store(#[from] Error),
-    /// It does not stop, so everything stays where it is.
-    #[error(
-        "ab-{0} does not stop, and is not removed while it runs; `abide explain {0}` names its processes"
-    )]
-    StillRuns(InstanceId),
-    /// A tree can not be given up, so everything stays where it is.
-    #[error("{} can not be removed yet: {problem}", .id.display_name())]
-    Tree {
-        /// The instance.
-        id: InstanceId,
-        /// What went wrong.
-        problem: TreeError,
-    },
-}
-
-/// Decides about the instance `id`, whose capsule has stopped, and carries the decision out.
+/// Decides about the instance `id`, whose capsule has stopped, and carries the decision out. What fails is tried again by
+/// the next look.
 ///
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
-pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, FinishError> {
+pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
     let unit = live::unit(store, id);
-    // Before the lock: what agents said last is bound under a lock that comes first.
-    if let Ok(instance) = store.read(id)
-        && instance.status.status == Status::Active
-    {
-        follow::follow(store, instance, None, Look::Brief);
-    }
-    let mut lock = store.lock(id)?;
+    let (mut lock, record, verdict) = looked_at(store, id, &unit, policy)?;
     let mut instance = lock.instance().clone();
-    let record =
-        ExitRecord::read(&unit).ok().flatten().filter(|record| record.generation == instance.generation);
     if let Some(record) = &record {
         note_sessions(&mut instance, record);
         boot::note(&unit, &mut instance, record);
     }
     let mut decided = false;
     if instance.status.status == Status::Active {
-        let Some((event, because)) = verdict_on(store, &instance, &unit, record.as_ref(), policy) else {
+        let Some((event, because)) = decision_on(&instance, &unit, record.as_ref(), policy, verdict) else {
             return Ok(Outcome::Running);
         };
         tracing::info!(%id, "finish: {because}");
@@ -97,10 +61,12 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     match instance.status.status {
         Status::Ending(_) => {
             if !stop_processes(&unit, id) {
-                return Err(FinishError::StillRuns(id));
+                return Err(Error::StillRuns(id));
             }
             crash::point("engine.finish.stopped");
-            trees::release(store, &instance).map_err(|problem| FinishError::Tree { id, problem })?;
+            trees::release(store, &instance).map_err(|problem| {
+                Error::Other(format!("{} can not be removed yet: {problem}", id.display_name()))
+            })?;
             crash::point("engine.finish.released");
             let name = lock.trash(clock::now())?;
             crash::point("engine.finish.trashed");
@@ -119,13 +85,54 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     }
 }
 
-/// What an active instance's exit record means for it; `None` while its capsule lives, or while nobody can tell.
-fn verdict_on(
+/// Takes the lock of the instance `id`, with its exit record and what its trees hold. What takes its time is done before:
+/// others do not wait that long, and what agents said last is bound under a lock that comes first.
+fn looked_at(
     store: &Store,
+    id: InstanceId,
+    unit: &Unit,
+    policy: Option<Policy>,
+) -> Result<(UnitLock, Option<ExitRecord>, Verdict), Error> {
+    loop {
+        let active = store.read(id).ok().filter(|instance| instance.status.status == Status::Active);
+        let seen = active.map(|instance| follow::follow(store, instance, None, Look::Brief));
+        let record = seen.as_ref().and_then(|instance| record_of(unit, instance));
+        let verdict = seen.map_or(Verdict::Unknown, |i| verdict(store, &i, record.as_ref(), policy));
+        let lock = store.lock(id)?;
+        let now = record_of(unit, lock.instance());
+        // One that has ended only since was not looked at.
+        if now == record || lock.instance().status.status != Status::Active {
+            return Ok((lock, now, verdict));
+        }
+    }
+}
+
+/// The exit record of the last run of `instance`.
+fn record_of(unit: &Unit, instance: &Instance) -> Option<ExitRecord> {
+    ExitRecord::read(unit).ok().flatten().filter(|record| record.generation == instance.generation)
+}
+
+/// What the trees of `instance` hold, if that decides what becomes of it: only one policy asks what would be lost.
+fn verdict(
+    store: &Store,
+    instance: &Instance,
+    record: Option<&ExitRecord>,
+    policy: Option<Policy>,
+) -> Verdict {
+    let ended = record.is_some_and(|record| record.reason == Some(StopReason::LastSessionEnded));
+    match instance.policy.or(policy) {
+        Some(Policy::Ask) if ended => trees::verdict(store, instance),
+        _ => Verdict::Unknown,
+    }
+}
+
+/// What an active instance's exit record means for it; `None` while its capsule lives, or while nobody can tell.
+fn decision_on(
     instance: &Instance,
     unit: &Unit,
     record: Option<&ExitRecord>,
     policy: Option<Policy>,
+    verdict: Verdict,
 ) -> Option<(Event, String)> {
     let Some(record) = record else {
         return Some((Event::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()));
@@ -146,8 +153,6 @@ fn verdict_on(
         None => return gone_without_a_word(unit, record),
     };
     let policy = instance.policy.or(policy).unwrap_or(Policy::Keep);
-    // Only one policy asks what would be lost, and finding out may take a while.
-    let verdict = if policy == Policy::Ask { trees::verdict(store, instance) } else { Verdict::Unknown };
     let Decided { decision, reason } = decide::leave(&Leaving { policy, stopped, verdict });
     let event = match decision {
         Leave::Finish(why) => Event::LeftFinishing(why),
@@ -170,35 +175,15 @@ fn gone_without_a_word(unit: &Unit, record: &ExitRecord) -> Option<(Event, Strin
 /// Takes over what the keeper wrote down: how sessions ended, and which were started from inside.
 fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
     for recorded in &record.sessions {
-        let Ok(id) = recorded.id.as_str().parse::<SessionId>() else { continue };
+        let id = recorded.id;
         if instance.sessions.iter().all(|session| session.id != id) {
             instance.last_session = instance.last_session.max(id.0);
             let argv = recorded.argv.iter().map(|word| word.as_os_str().to_string_lossy().into_owned());
-            let cwd = recorded.cwd.as_path().to_owned();
-            instance.sessions.push(started_inside(id, recorded.name.clone(), argv.collect(), cwd));
+            let (name, cwd) = (recorded.name.clone(), recorded.cwd.as_path().to_owned());
+            instance.sessions.push(Session::new(id, name, argv.collect(), cwd, clock::now()));
         }
         let Some(session) = instance.sessions.iter_mut().find(|session| session.id == id) else { continue };
         session.exit = recorded.exit.map(|exit| exit_of(exit, recorded.ended_ms, recorded.stopped));
-    }
-}
-
-/// A session that was not loaded but opened beside another.
-pub(crate) fn started_inside(id: SessionId, name: String, argv: Vec<String>, cwd: PathBuf) -> Session {
-    Session {
-        id,
-        name,
-        agent: None,
-        argv,
-        cwd,
-        generation: 1,
-        setup: None,
-        label: None,
-        conversation: None,
-        parked: Vec::new(),
-        created: clock::now(),
-        attached: None,
-        exit: None,
-        extra: Extra::new(),
     }
 }
 
@@ -239,46 +224,32 @@ fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str)
 /// Clears up after a start that failed: nothing of a first start that holds no work is left behind, unless `keep` says
 /// that it is worth coming back to.
 pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
+    let verdict = store.read(id).map_or(Verdict::Unknown, |instance| trees::verdict(store, &instance));
     let cleared = store.update(id, |instance| -> Result<(), Error> {
-        let event = match trees::verdict(store, instance) {
+        let event = match verdict {
             Verdict::Clean if !keep => Event::StarterDied { at_risk: false },
             _ => Event::SetupFailed,
         };
         let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());
         Ok(())
     });
-    let cleared = cleared.map_err(FinishError::from);
     if let Err(error) = cleared.and_then(|()| finish(store, id, None).map(drop)) {
         tracing::warn!(%id, "could not clear up after a failed start: {error}");
     }
 }
 
 /// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
-pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<Outcome, DiscardError> {
-    store.update(seen.id, |instance| -> Result<(), DiscardError> {
+pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<Outcome, Error> {
+    store.update(seen.id, |instance| -> Result<(), Error> {
         // Whoever decided about an earlier run has not seen what was done in a later one.
         if instance.generation != seen.generation {
-            return Err(DiscardError::StartedAgain(seen.id));
+            let name = seen.id.display_name();
+            return Err(Error::Other(format!(
+                "{name} was started again meanwhile; look at it and decide anew"
+            )));
         }
         instance.apply(&Event::Discarded(why), because, clock::now())?;
         Ok(())
     })?;
-    Ok(finish(store, seen.id, None)?)
-}
-
-/// Why an instance was not removed.
-#[derive(Debug, thiserror::Error)]
-pub enum DiscardError {
-    /// Its status does not allow it.
-    #[error(transparent)]
-    Refused(#[from] abide_model::status::Refusal),
-    /// The store refused.
-    #[error(transparent)]
-    Store(#[from] Error),
-    /// It was decided, and could not be carried out yet.
-    #[error(transparent)]
-    Finish(#[from] FinishError),
-    /// It is not what was decided about any more.
-    #[error("{} was started again meanwhile; look at it and decide anew", .0.display_name())]
-    StartedAgain(InstanceId),
+    finish(store, seen.id, None)
 }

@@ -114,9 +114,7 @@ fn sightings(
     let mut sightings: Vec<Sighting> = reported.into_iter().collect();
     let close = look == Look::Close || session.conversation.is_none();
     let running = live.into_iter().flat_map(|status| &status.sessions);
-    if let Some(process) =
-        running.into_iter().find(|s| s.id.as_str() == session.id.to_string() && s.exit.is_none())
-    {
+    if let Some(process) = running.into_iter().find(|s| s.id == session.id && s.exit.is_none()) {
         let open = open(agent, setup, process.pid, close);
         sightings.extend(open.map(|id| seen(&id, Origin::OpenFile, None)));
     }

@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use abide_capsule::protocol::{SessionStatus, StatusReply};
+use abide_capsule::protocol::StatusReply;
 use abide_model::{Doing, Instance, InstanceId, Place, Session, Timestamp};
 use abide_store::{Entry, Store};
 use abide_sys::clock;
 use serde::Serialize;
 
 use crate::follow::{self, Look};
-use crate::live;
 use crate::substrate::Survey;
+use crate::{finish, live};
 
 /// All instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,7 +56,7 @@ pub struct Row {
 }
 
 /// One session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SessionRow {
     /// Its id within the instance.
     pub id: String,
@@ -144,13 +144,7 @@ impl From<&Session> for SessionRow {
             created: Some(session.created),
             attached: session.attached,
             exit: session.exit.as_ref().map(ToString::to_string),
-            pid: None,
-            title: None,
-            activity: None,
-            activity_since: None,
-            activity_because: None,
-            question: None,
-            quiet_ms: None,
+            ..Self::default()
         }
     }
 }
@@ -187,16 +181,19 @@ fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &S
     let has_agents = row.sessions.iter().any(|session| session.agent.is_some());
     let Some(instance) = has_agents.then(|| store.read(id).ok()).flatten() else { return };
     let now = follow::follow(store, instance, Some(status), Look::Brief);
-    for (row, session) in row.sessions.iter_mut().zip(&now.sessions) {
-        row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());
+    for session in &now.sessions {
+        if let Some(row) = row.sessions.iter_mut().find(|row| row.id == session.id.to_string()) {
+            row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());
+        }
     }
 }
 
 fn merge(row: &mut Row, status: StatusReply) {
     for live in status.sessions {
-        let known = row.sessions.iter().position(|s| s.id == live.id.as_str());
+        let known = row.sessions.iter().position(|s| s.id == live.id.to_string());
+        // One that was started by key or over the socket is not in the manifest.
         let index = known.unwrap_or_else(|| {
-            row.sessions.push(SessionRow::started_inside(&live));
+            row.sessions.push(SessionRow { id: live.id.to_string(), ..SessionRow::default() });
             row.sessions.len() - 1
         });
         let session = &mut row.sessions[index];
@@ -211,29 +208,32 @@ fn merge(row: &mut Row, status: StatusReply) {
             session.activity_because = Some(activity.because);
             session.question = activity.question;
         }
-        session.exit = live.exit.map(|exit| exit.to_string()).or(session.exit.take());
+        let exit = live.exit.map(|exit| finish::exit_of(exit, None, false).to_string());
+        session.exit = exit.or(session.exit.take());
     }
 }
 
-impl SessionRow {
-    /// A session that was started by key or over the socket, of which the manifest does not know.
-    fn started_inside(live: &SessionStatus) -> Self {
-        Self {
-            id: live.id.to_string(),
-            name: String::new(),
-            agent: None,
-            label: None,
-            conversation: None,
-            created: None,
-            attached: None,
-            exit: None,
-            pid: None,
-            title: None,
-            activity: None,
-            activity_since: None,
-            activity_because: None,
-            question: None,
-            quiet_ms: None,
-        }
+#[cfg(test)]
+mod tests {
+    use abide_model::{Recipe, Scope};
+    use abide_sys::process;
+
+    use super::*;
+
+    #[test]
+    fn an_end_is_spelled_alike_whoever_tells_it() {
+        let (id, dir) = ("k7p9m2xq".parse().unwrap(), "/srv".into());
+        let (scope, recipe) = (Scope::directory("/srv".into()), Recipe::on_host(dir));
+        let instance = Instance::starting(id, scope, "default".into(), recipe, process::this(), clock::now());
+        let mut row = Row::from(&instance);
+        let live = serde_json::json!({
+            "generation": 1, "version": "", "keeper_pid": 1, "mux_pid": 2, "attached": 0,
+            "sessions": [{
+                "id": "s1", "name": "sh", "program": "sh", "pid": 3,
+                "size": {"cols": 80, "rows": 24}, "exit": {"code": 3},
+            }],
+        });
+        merge(&mut row, serde_json::from_value(live).unwrap());
+        assert_eq!(row.sessions[0].exit.as_deref(), Some("exit 3"));
     }
 }

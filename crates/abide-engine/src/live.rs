@@ -14,7 +14,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The unit of an instance, as its capsule knows it.
 pub fn unit(store: &Store, id: InstanceId) -> Unit {
-    Unit::new(store.layout().unit(id).dir())
+    Unit::new(store.layout().unit(id))
 }
 
 /// A connection to the capsule of `unit`.

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use abide_config::{Name, Settings};
+use abide_config::{Name, Role, Settings};
 use abide_model::program::{self, AGENTS, Program, Wanted};
-use abide_model::{Decided, Extra, Instance, InstanceId, Policy, Recipe, Scope, Session, Substrate, vars};
+use abide_model::{
+    Decided, EnvRef, Extra, Instance, InstanceId, Place, Policy, Recipe, Scope, Session, Substrate, vars,
+};
 use abide_sys::{clock, process};
 
 use crate::conversations::{self, Take};
 use crate::doctor::Machine;
-use crate::start::{self, StartError, Surroundings};
+use crate::error::Error;
+use crate::start::{self, Surroundings};
 use crate::trees::{self, Wish};
 
 /// What the operator asked for.
@@ -27,16 +30,16 @@ pub struct Request {
     pub policy: Option<Policy>,
     /// The directory it is launched from, without links.
     pub dir: PathBuf,
-    /// The role.
-    pub role: String,
+    /// The role that the settings name.
+    pub role: Role,
+    /// Where it is to live.
+    pub place: Place,
     /// What holds its sessions.
     pub substrate: Substrate,
     /// What to take up instead of a new conversation.
     pub take: Option<Take>,
     /// What is wanted of the directory it is launched from.
     pub wish: Wish,
-    /// The command that is run once its directories are made.
-    pub setup: Vec<String>,
 }
 
 /// What was started.
@@ -51,13 +54,14 @@ pub struct Loaded {
 }
 
 /// Starts a new instance.
-pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, StartError> {
+pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Error> {
     let take = |take| conversations::find(around, &request.dir, request.program.as_deref(), take);
     let taken = request.take.as_ref().map(take).transpose()?;
     let program = match &taken {
         Some(taken) => Decided::new(Program::Agent(taken.agent.clone()), "it was held with this agent"),
         None => choose(around, request.program.as_deref()),
     };
+    check(around, request, &program.decision)?;
     let argv = argv(&program.decision, around.settings, &around.env, &request.args);
     // Held until the new instance says what it is in, so that another start at the same time finds it taken.
     let claims = taken.as_ref().map(|taken| taken.claim(around.store)).transpose()?;
@@ -65,15 +69,66 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Star
         Some(taken) => taken.by(argv, around.settings)?,
         None => (argv, None),
     };
-    let unit = around.store.create(|id| {
+    let instance = around.store.create(|id| {
         let mut instance = instance(around, id, request, &program.decision, argv);
         instance.sessions.iter_mut().for_each(|session| session.conversation = adopted.clone());
         instance
     })?;
     drop(claims);
-    tracing::info!(id = %unit.instance.id, "load: {} because {}", program.decision.name(), program.reason);
-    let started = start::start(around, &unit.instance)?;
-    Ok(Loaded { id: unit.instance.id, program, warnings: started.warnings })
+    tracing::info!(id = %instance.id, "load: {} because {}", program.decision.name(), program.reason);
+    let started = start::start(around, &instance)?;
+    Ok(Loaded { id: instance.id, program, warnings: started.warnings })
+}
+
+/// Refuses what a session on the host would not have: better no session than one without what it was to have.
+fn check(around: &Surroundings<'_>, request: &Request, program: &Program) -> Result<(), Error> {
+    if request.place != Place::Host {
+        let place = request.place;
+        return Err(Error::Other(format!(
+            "`place = \"{place}\"` is not there yet in this version; `--place host` starts it on this machine"
+        )));
+    }
+    let mut mounts = around.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
+    if let Some(mount) = mounts.find(|mount| mount.read_only) {
+        return Err(Error::Other(format!(
+            "nothing on the host keeps {} read-only; take `read_only` out of the workspace, a `clone` leaves its source alone",
+            mount.source.display()
+        )));
+    }
+    check_role(around, &request.role, program)
+}
+
+fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Result<(), Error> {
+    let name = &around.settings.role;
+    if let Program::Agent(agent) = program
+        && !role.agents.is_empty()
+        && !role.agents.iter().any(|supported| supported.as_str() == agent)
+    {
+        let supported: Vec<&str> = role.agents.iter().map(Name::as_str).collect();
+        let supported = supported.join(", ");
+        return Err(Error::Other(format!("the role {name} is not for {agent}; it is for: {supported}")));
+    }
+    let env = env_of(around.settings, program);
+    let has = |variable: &String| env.contains_key(variable) || around.env.contains_key(OsStr::new(variable));
+    if let Some(variable) = role.env.iter().find(|variable| !has(variable)) {
+        return Err(Error::Other(format!(
+            "the role {name} needs {variable}; `abide config set env.{variable} REFERENCE` says where its value is"
+        )));
+    }
+    if role.image.is_some() {
+        (around.told)(&format!("the role {name} names an image; on the host it runs without"));
+    }
+    Ok(())
+}
+
+/// The variables that `program` is given, and where their values come from.
+fn env_of(settings: &Settings, program: &Program) -> BTreeMap<String, EnvRef> {
+    let own = match program {
+        Program::Agent(agent) => settings.agents.get(agent.as_str()).map(|described| &described.env),
+        Program::Shell | Program::Command(_) => None,
+    };
+    let all = settings.env.iter().chain(own.into_iter().flatten());
+    all.map(|(name, reference)| (name.to_string(), reference.clone())).collect()
 }
 
 /// What runs where `requested` was asked for, or nothing.
@@ -133,36 +188,19 @@ fn instance(
     let scope = Scope { workspace: name, dir: request.dir.clone(), extra: Extra::new() };
     let mut recipe = Recipe::on_host(request.dir.clone());
     let unit = around.store.layout().unit(id);
-    recipe.mounts = trees::plan(&request.dir, configured, &request.wish, unit.dir());
-    recipe.setup = request.setup.clone();
+    recipe.mounts = trees::plan(&request.dir, configured, &request.wish, &unit);
+    let own = around.workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
+    recipe.setup = own.or_else(|| request.role.setup.clone()).unwrap_or_default();
     recipe.substrate = request.substrate;
-    recipe.env = settings.env.iter().map(|(name, reference)| (name.to_string(), reference.clone())).collect();
-    if let Program::Agent(agent) = program {
-        let own = settings.agents.get(agent.as_str()).into_iter().flat_map(|described| &described.env);
-        recipe.env.extend(own.map(|(name, reference)| (name.to_string(), reference.clone())));
-    }
-    let mut instance = Instance::starting(id, scope, request.role.clone(), recipe, process::this(), now);
+    recipe.env = env_of(settings, program);
+    let mut instance = Instance::starting(id, scope, settings.role.to_string(), recipe, process::this(), now);
     instance.name = request.name.clone();
     instance.policy = request.policy;
-    let session = Session {
-        id: instance.new_session_id(),
-        name: program.name(),
-        agent: match program {
-            Program::Agent(name) => Some(name.clone()),
-            Program::Shell | Program::Command(_) => None,
-        },
-        argv,
-        cwd: request.dir.clone(),
-        generation: 1,
-        setup: None,
-        label: None,
-        conversation: None,
-        parked: Vec::new(),
-        created: now,
-        attached: None,
-        exit: None,
-        extra: Extra::new(),
-    };
+    let id = instance.new_session_id();
+    let mut session = Session::new(id, program.name(), argv, request.dir.clone(), now);
+    if let Program::Agent(name) = program {
+        session.agent = Some(name.clone());
+    }
     instance.sessions.push(session);
     instance
 }

@@ -4,28 +4,18 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use abide_model::{InstanceId, vars};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use abide_sys::process::{Stat, has_in_environment};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How long what a dead capsule left may take to end when asked.
 const GRACE: Duration = Duration::from_secs(2);
 
-fn pids() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, parentheses included.
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 /// `root` and what descends from it, generation by generation.
 pub(crate) fn generations(root: i32) -> Vec<Vec<i32>> {
-    let family: Vec<(i32, i32)> = pids().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let family: Vec<Stat> = Stat::all().collect();
     let mut generations = vec![vec![root]];
     while let Some(last) = generations.last().filter(|last| !last.is_empty()) {
-        let of = |(pid, parent): &(i32, i32)| last.contains(parent).then_some(*pid);
+        let of = |process: &Stat| last.contains(&process.parent).then_some(process.pid);
         let next = family.iter().filter_map(of).collect();
         generations.push(next);
     }
@@ -35,27 +25,39 @@ pub(crate) fn generations(root: i32) -> Vec<Vec<i32>> {
 /// Whether process `pid` was started in a session of `instance`: its environment says so. What is abide itself, such as the
 /// capsule of an instance that was started from inside, is none of its sessions.
 fn is_of(pid: i32, instance: InstanceId) -> bool {
-    let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let ours = format!("{}={instance}", vars::ABIDE_INSTANCE);
-    let has = |text: &[u8], word: &[u8]| text.split(|byte| *byte == 0).any(|other| other == word);
-    has(&read("environ"), ours.as_bytes()) && !has(&read("cmdline"), b"capsule")
+    let named = has_in_environment(pid, &[format!("{}={instance}", vars::ABIDE_INSTANCE).into_bytes()]);
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = command.split(|byte| *byte == 0).skip(1).take(2).collect();
+    let own =
+        matches!(words[..], [b"capsule", b"keeper" | b"mux" | b"finish" | b"enter" | b"report" | b"call"]);
+    named && !own
 }
 
 /// Ends what is left of the sessions of `instance`, whose keeper is dead. Some agents outlive their terminal; resumed
 /// beside such a one, two processes would write one transcript.
 pub(crate) fn end_leftovers(instance: InstanceId) {
     let own = std::process::id();
-    let left: Vec<Pid> = pids()
-        .filter(|pid| u32::try_from(*pid) != Ok(own) && is_of(*pid, instance))
-        .filter_map(Pid::from_raw)
-        .collect();
-    if left.is_empty() {
-        return;
+    let all = Stat::all().map(|process| process.pid);
+    let left: Vec<i32> = all.filter(|pid| u32::try_from(*pid) != Ok(own) && is_of(*pid, instance)).collect();
+    if !left.is_empty() {
+        tracing::warn!(%instance, count = left.len(), "ending what an earlier run left behind");
+        end(left);
     }
-    tracing::warn!(%instance, count = left.len(), "ending what an earlier run left behind");
+}
+
+/// Ends the set-up command that `starter` runs for `instance`. No session is among what descends from a starter.
+pub(crate) fn end_set_up(starter: u32, instance: InstanceId) {
+    let Ok(starter) = i32::try_from(starter) else { return };
+    end(generations(starter).into_iter().skip(1).flatten().filter(|pid| is_of(*pid, instance)).collect());
+}
+
+/// Ends processes: asked to at first.
+fn end(pids: Vec<i32>) {
+    let left: Vec<Pid> = pids.into_iter().filter_map(Pid::from_raw).collect();
     send(&left, Signal::TERM);
     let deadline = Instant::now() + GRACE;
-    while left.iter().any(|pid| runs(*pid)) {
+    let runs = |pid: &Pid| Stat::read(pid.as_raw_pid()).is_ok_and(|process| !process.is_dead());
+    while left.iter().any(runs) {
         if Instant::now() > deadline {
             send(&left, Signal::KILL);
             return;
@@ -71,10 +73,32 @@ fn send(pids: &[Pid], signal: Signal) {
     }
 }
 
-/// A zombie has ended.
-fn runs(pid: Pid) -> bool {
-    let stat = || fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok();
-    let zombie =
-        |stat: &[u8]| stat.rsplit(|byte| *byte == b')').next().is_some_and(|rest| rest.starts_with(b" Z"));
-    test_kill_process(pid).is_ok() && stat().is_some_and(|stat| !zombie(&stat))
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Whether a script that is run as `sh ARGS` in a session counts as a process of that session.
+    fn counts(args: [&str; 2]) -> bool {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(args[0]), "echo; read _").unwrap();
+        let id: InstanceId = "k7p9m2xq".parse().unwrap();
+        let mut command = Command::new("sh");
+        command.args(args).current_dir(dir.path()).env(vars::ABIDE_INSTANCE, id.as_str());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // Until it has spoken it may still be a copy of this process.
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        let counts = is_of(i32::try_from(child.id()).unwrap(), id);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        counts
+    }
+
+    #[test]
+    fn what_runs_in_a_session_counts_whatever_its_words_and_abide_itself_does_not() {
+        assert!(counts(["script", "capsule"]));
+        assert!(counts(["capsule", "build"]));
+        assert!(!counts(["capsule", "keeper"]));
+    }
 }

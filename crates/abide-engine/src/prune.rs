@@ -1,6 +1,6 @@
 //! `abide prune`: what could go, why, and letting it go.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_config::{ConfigDir, Settings};
@@ -11,6 +11,7 @@ use abide_model::{Decided, Instance, Status};
 use abide_store::{Entry, ReadError, Store, TrashName};
 use abide_sys::clock;
 
+use crate::error::Error;
 use crate::{finish, reconcile, trash, trees};
 
 /// How long git may take to say what it knows, or to forget it.
@@ -21,10 +22,19 @@ const TO_LOOK: Duration = Duration::from_secs(20);
 pub struct Request {
     /// Only what has been kept, unattended, for longer than this.
     pub older_than: Option<Duration>,
-    /// Only instances of this workspace, or of this directory and what is below it.
-    pub scope: Option<String>,
+    /// Only instances of this scope.
+    pub scope: Option<Within>,
     /// Kept instances too, whatever they hold.
     pub restorable: bool,
+}
+
+/// Some of the instances.
+#[derive(Debug, Clone)]
+pub enum Within {
+    /// Those of a workspace.
+    Workspace(String),
+    /// Those of a directory, given without links, and of what is below it.
+    Dir(PathBuf),
 }
 
 /// What a prune would do.
@@ -47,7 +57,7 @@ pub fn plan(
     config: &ConfigDir,
     settings: &Settings,
     request: &Request,
-) -> Result<Plan, abide_store::Error> {
+) -> Result<Plan, Error> {
     let entries = reconcile::reconcile(store, config)?;
     let kept: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(|i| fits(i, request)).collect();
     let left_alone = if request.restorable { 0 } else { kept.len() };
@@ -56,7 +66,7 @@ pub fn plan(
         chosen.into_iter().map(|instance| (instance.clone(), trees::evidence(store, instance))).collect();
     Ok(Plan {
         instances,
-        trash: trash::expired(store, settings)?,
+        trash: trash::expired(store, settings, None)?,
         worktrees: orphans(dir, store),
         left_alone,
     })
@@ -75,8 +85,9 @@ fn fits(instance: &Instance, request: &Request) -> bool {
     let kept = matches!(instance.status.status, Status::Restorable(_));
     let age = instance.status.since.age(clock::now());
     let old = request.older_than.is_none_or(|limit| age > limit);
-    let here = request.scope.as_ref().is_none_or(|scope| {
-        instance.scope.workspace.as_ref() == Some(scope) || instance.scope.dir.starts_with(scope)
+    let here = request.scope.as_ref().is_none_or(|scope| match scope {
+        Within::Workspace(name) => instance.scope.workspace.as_ref() == Some(name),
+        Within::Dir(dir) => instance.scope.dir.starts_with(dir),
     });
     kept && old && here
 }

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use abide_capsule::keeper::ExitRecord;
 use abide_config::ConfigDir;
-use abide_model::decide::{self, Sweep};
+use abide_model::decide;
 use abide_model::evidence::Verdict;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Event, Instance, Policy, Status};
-use abide_store::{Entry, Error, Store};
+use abide_store::{Entry, Store};
 use abide_sys::{clock, process};
 
-use crate::finish::{self, FinishError};
+use crate::error::Error;
 use crate::substrate::{self, Survey};
-use crate::{live, trash, trees};
+use crate::{finish, live, trash, trees};
 
 /// How long a look waits for a unit that somebody else holds.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -54,7 +54,7 @@ pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error>
         trash::purge_expired(store, &settings, PURGING);
     }
     // Read again: what was settled has another status now, or is gone.
-    if changed { store.list() } else { Ok(entries) }
+    if changed { Ok(store.list()?) } else { Ok(entries) }
 }
 
 /// Removes what a workspace keeps beyond its limit. What was kept a moment ago counts at the next look.
@@ -94,45 +94,26 @@ fn trim(store: &Store, config: &ConfigDir, entries: &[Entry]) -> bool {
 }
 
 /// Settles one instance; whether anything about it may have changed.
-fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Survey) -> bool {
+pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Survey) -> bool {
     let id = instance.id;
     let settled = match &instance.status.status {
         Status::Active if is_up(store, instance, survey) => return false,
         Status::Active => finish::finish(store, id, policy(config, instance)).map(drop),
         Status::Ending(_) => finish::finish(store, id, None).map(drop),
-        Status::Starting { by, .. } => {
-            if is_up(store, instance, survey) {
-                stamp(
-                    store,
-                    instance,
-                    &Event::CapsuleSeen,
-                    "the capsule runs; whoever started it did not say so",
-                )
-                .map_err(FinishError::from)
-            } else {
-                let alive = process::alive(by);
-                // While somebody makes the trees there is nothing to see in them.
-                let verdict = match alive {
-                    Some(false) => trees::verdict(store, instance),
-                    _ => Verdict::Unknown,
-                };
-                match decide::sweep(&instance.status.status, alive, verdict).decision {
-                    Sweep::StarterDied { at_risk } => stamp(
-                        store,
-                        instance,
-                        &Event::StarterDied { at_risk },
-                        "whoever was starting it is dead",
-                    )
-                    .map_err(FinishError::from)
-                    .and_then(|()| finish::finish(store, id, None).map(drop)),
-                    Sweep::Leave | Sweep::Finish => return false,
-                }
-            }
+        Status::Starting { .. } if is_up(store, instance, survey) => {
+            let because = "the capsule runs; whoever started it did not say so";
+            stamp(store, instance, &Event::CapsuleSeen, because)
+        }
+        // While somebody makes the trees, or may be doing so, there is nothing to see in them.
+        Status::Starting { by, .. } if process::alive(by) != Some(false) => return false,
+        Status::Starting { .. } => {
+            let at_risk = trees::verdict(store, instance) != Verdict::Clean;
+            stamp(store, instance, &Event::StarterDied { at_risk }, "whoever was starting it is dead")
+                .and_then(|()| finish::finish(store, id, None).map(drop))
         }
         Status::Restorable(_) if trees::are_released(store, instance) => {
             let told = |notice: &str| tracing::info!(%id, "{notice}");
-            let reconnected = trees::reconnect(store, instance, &told);
-            reconnected.map(drop).map_err(|problem| FinishError::Tree { id, problem })
+            trees::reconnect(store, instance, &told).map(drop)
         }
         Status::Restorable(_) | Status::Damaged(_) => return false,
     };

@@ -1,14 +1,14 @@
 //! Coming back: starting an instance again that is kept, and all of them after a crash or a reboot.
 
 use abide_agents::Fatal;
-use abide_model::status::Refusal;
 use abide_model::{Event, Instance, InstanceId, Status};
 use abide_store::Entry;
 use abide_sys::{clock, process};
 
 use crate::boot::{self, BootFailure};
+use crate::error::Error;
 use crate::follow::{self, Look};
-use crate::start::{self, StartError, Started, Surroundings};
+use crate::start::{self, Started, Surroundings};
 
 /// After so many failures in a row nothing more is started: what fails them all will fail the rest too.
 const FAILURES: usize = 3;
@@ -16,29 +16,12 @@ const FAILURES: usize = 3;
 /// After so many agents that are not logged in nothing more is started: each attempt may cost the others their login.
 const LOGINS: usize = 2;
 
-/// Why an instance did not come back. It is kept as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum ResumeError {
-    /// Its status does not allow it.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The store refused.
-    #[error(transparent)]
-    Store(#[from] abide_store::Error),
-    /// It did not start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// An agent in it did not come up.
-    #[error(transparent)]
-    Boot(#[from] BootFailure),
-}
-
 /// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
-pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, ResumeError> {
+pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
     // What was reported in the last run counts for that run only.
-    let before = around.store.read(id).map_err(abide_store::Error::from)?;
+    let before = around.store.read(id)?;
     follow::follow(around.store, before, None, Look::Close);
-    let instance = around.store.update(id, |instance| -> Result<Instance, ResumeError> {
+    let instance = around.store.update(id, |instance| -> Result<Instance, Error> {
         instance.apply(&Event::Resume { by: process::this() }, "resumed by the operator", clock::now())?;
         instance.close_ended();
         for session in &mut instance.sessions {
@@ -47,7 +30,7 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Resu
         }
         Ok(instance.clone())
     })?;
-    Ok(start::start(around, &instance)?)
+    start::start(around, &instance)
 }
 
 /// The instances that a crash, a stop or a reboot took down, oldest first. What was kept on purpose is not among them.
@@ -72,12 +55,12 @@ pub struct Brake {
 
 impl Brake {
     /// Takes note of how one went.
-    pub fn note<T>(&mut self, outcome: &Result<T, ResumeError>) {
+    pub fn note<T>(&mut self, outcome: &Result<T, Error>) {
         match outcome {
             Ok(_) => self.in_a_row = 0,
             Err(error) => {
                 self.in_a_row += 1;
-                let login = matches!(error, ResumeError::Boot(BootFailure { fatal: Some(Fatal::Auth), .. }));
+                let login = matches!(error, Error::Boot(BootFailure { fatal: Some(Fatal::Auth), .. }));
                 self.logins += usize::from(login);
             }
         }
@@ -91,7 +74,7 @@ impl Brake {
 
 /// Brings the instance back and watches it come up. One after the other is brought back so: all at once they would fight
 /// over shared credentials.
-pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, ResumeError> {
+pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
     let started = resume(around, id)?;
     boot::verify(around.store, id)?;
     Ok(started)
@@ -103,12 +86,12 @@ mod tests {
 
     use super::*;
 
-    fn failed(fatal: Option<Fatal>) -> Result<(), ResumeError> {
+    fn failed(fatal: Option<Fatal>) -> Result<(), Error> {
         let failure = BootFailure { session: "x".into(), exit: Exit::Code(1), fatal, last: Vec::new() };
-        Err(ResumeError::Boot(failure))
+        Err(Error::Boot(failure))
     }
 
-    fn held_after(outcomes: &[Result<(), ResumeError>]) -> bool {
+    fn held_after(outcomes: &[Result<(), Error>]) -> bool {
         let mut brake = Brake::default();
         outcomes.iter().for_each(|outcome| brake.note(outcome));
         brake.holds()

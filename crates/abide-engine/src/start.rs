@@ -4,50 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use abide_capsule::keeper::LaunchError;
-use abide_capsule::session::{InvalidSessionId, SessionId, Size, SpawnSpec};
+use abide_capsule::session::{Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_config::{Name, Settings, Workspace};
-use abide_model::{Event, Instance, InstanceId, Session};
+use abide_model::{Event, Instance, Session};
 use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::clock;
 
+use crate::error::Error;
 use crate::secrets::{self, SecretError};
-use crate::trees::{self, TreeError};
-use crate::{conversation, environment, finish, processes, substrate};
-
-/// Why an instance did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A value that its environment needs can not be had.
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    /// The capsule or the program in it did not start.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    /// What was started could not be written down; it was ended again.
-    #[error(transparent)]
-    Store(#[from] abide_store::Error),
-    /// The manifest holds a session that no capsule can have.
-    #[error(transparent)]
-    Session(#[from] InvalidSessionId),
-    /// The system gave no random number for an id.
-    #[error("no id for the conversation could be made: {0}")]
-    Mint(#[from] std::io::Error),
-    /// The conversation that was asked for can not be taken up.
-    #[error(transparent)]
-    Take(#[from] crate::conversations::TakeError),
-    /// tmux did not hold it.
-    #[error("tmux could not hold the sessions: {0}; `--substrate capsule` does without it")]
-    Tmux(String),
-    /// Its directories are not ready.
-    #[error(transparent)]
-    Tree(#[from] TreeError),
-    /// The manifest holds no session to start.
-    #[error("{} has no session to start", .0.display_name())]
-    NoSession(InstanceId),
-}
+use crate::{conversation, environment, finish, processes, substrate, trees};
 
 /// What a start needs to know beyond the instance itself.
 pub struct Surroundings<'a> {
@@ -84,7 +51,7 @@ pub struct Started {
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
 ///
 /// A start that fails leaves no process, and the instance as the status machine says.
-pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, StartError> {
+pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, Error> {
     match launch(around, instance) {
         Ok((outcome, mut warnings)) => {
             warnings.extend(outcome.warning().map(str::to_owned));
@@ -93,14 +60,14 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, 
         Err(error) => {
             tracing::warn!(id = %instance.id, "start failed: {error}");
             // What a set-up left half done is worth a look, and can be gone on with.
-            let keep = matches!(error, StartError::Tree(TreeError::Setup(_)));
+            let keep = matches!(error, Error::Setup { .. });
             finish::start_failed(around.store, instance.id, &error.to_string(), keep);
             Err(error)
         }
     }
 }
 
-fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Vec<String>), StartError> {
+fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Vec<String>), Error> {
     let instance = &trees::ready(around, instance)?;
     if instance.generation > 1 {
         processes::end_leftovers(instance.id);
@@ -111,12 +78,16 @@ fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Ve
         Outcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
         _ => tracing::info!(id = %instance.id, "{isolation}"),
     }
-    around.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
+    let stamped = around.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
         // Only a removal that was decided meanwhile refuses this, and that one stands.
         let _ = instance.apply(&Event::Launched, "the capsule runs", clock::now());
         instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
         Ok(())
-    })?;
+    });
+    // It runs all the same, and the next look finds that out. Called a failed start, it would run on unseen.
+    if let Err(error) = stamped {
+        tracing::warn!(id = %instance.id, "that it runs could not be written down: {error}");
+    }
     Ok((isolation, warnings))
 }
 
@@ -141,7 +112,7 @@ pub(crate) fn spec(
     instance: &Instance,
     session: &Session,
     warnings: &mut Vec<String>,
-) -> Result<SpawnSpec, StartError> {
+) -> Result<SpawnSpec, Error> {
     let mut env = env_of(around, instance, session.id, &session.cwd)?;
     let mut meta = serde_json::json!({ "agent": session.agent, "shell": [crate::load::shell(&around.env)] });
     let argv = match conversation::prepare(around, instance, session, &mut env)? {
@@ -153,7 +124,7 @@ pub(crate) fn spec(
         None => session.argv.clone(),
     };
     Ok(SpawnSpec {
-        id: SessionId::new(session.id.to_string())?,
+        id: session.id,
         name: session.name.clone(),
         argv: argv.iter().map(OsText::from).collect(),
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),

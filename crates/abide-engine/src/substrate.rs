@@ -14,17 +14,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use abide_capsule::client::{AttachEnd, AttachOptions, ClientError};
 use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::{
-    CallError, Format, Input, Refusal, SnapshotReply, StatusReply, Until, WaitReply,
+    CallError, EvidenceReply, Format, Input, Refusal, SnapshotReply, StatusReply, Until, WaitReply,
 };
 use abide_capsule::session::SessionId;
 use abide_capsule::unit::Unit;
 use abide_model::{Instance, InstanceId, Substrate as Wish};
-use abide_places::tmux::{AttachError, Pane, Server};
+use abide_places::tmux::{Pane, Server};
 use abide_places::unit::Outcome;
 use abide_store::Store;
+use abide_sys::run::RunError;
 
+use crate::error::Error;
 use crate::live;
-use crate::start::{StartError, Surroundings};
+use crate::start::Surroundings;
 
 pub use tmux::sweep;
 
@@ -50,7 +52,7 @@ pub enum Trouble {
     },
     /// Nothing could be attached to tmux.
     #[error(transparent)]
-    Attach(#[from] AttachError),
+    Attach(#[from] RunError),
     /// There is nothing of it there.
     #[error("{} does not run in tmux any more; `abide resume` brings it back", .0.display_name())]
     Gone(InstanceId),
@@ -79,6 +81,9 @@ pub trait Substrate {
     /// What a session shows.
     fn screen(&self, session: &SessionId, format: Format, scrollback: bool)
     -> Result<SnapshotReply, Trouble>;
+
+    /// What a session is doing, and who says so.
+    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble>;
 
     /// Waits for something to become true of a session.
     fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble>;
@@ -128,7 +133,7 @@ pub(crate) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
     warnings: &mut Vec<String>,
-) -> Result<Outcome, StartError> {
+) -> Result<Outcome, Error> {
     if instance.recipe.substrate == Wish::Tmux {
         match Server::check() {
             Ok(()) => return tmux::launch(around, instance, warnings),

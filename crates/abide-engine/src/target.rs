@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use abide_model::{Instance, InstanceId, Status};
-use abide_store::{Entry, ReadError, ResolveError, Store};
+use abide_model::{Instance, Status};
+use abide_store::{Entry, Store};
+
+use crate::error::Error;
 
 /// An instance, and perhaps one of its sessions.
 #[derive(Debug, Clone)]
@@ -14,42 +16,8 @@ pub struct Target {
     pub session: Option<abide_model::SessionId>,
 }
 
-/// Why a target could not be told.
-#[derive(Debug, thiserror::Error)]
-pub enum TargetError {
-    /// The instance is not there, or several are meant.
-    #[error(transparent)]
-    Resolve(#[from] ResolveError),
-    /// It can not be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// The store can not be read.
-    #[error(transparent)]
-    Store(#[from] abide_store::Error),
-    /// The instance has no such session.
-    #[error("{} has no session `{word}`; it has: {}", .id.display_name(), known(.sessions))]
-    NoSession {
-        /// The instance.
-        id: InstanceId,
-        /// What was looked for.
-        word: String,
-        /// What is there.
-        sessions: Vec<String>,
-    },
-    /// Nothing was named, and nothing belongs to this directory.
-    #[error("nothing runs for this directory; `abide load` starts something, `abide ls` lists what there is")]
-    NothingHere,
-    /// Nothing was named, and several instances belong to this directory.
-    #[error("several instances belong to this directory: {}; name the one you mean", .0.join(", "))]
-    SeveralHere(Vec<String>),
-}
-
-fn known(sessions: &[String]) -> String {
-    if sessions.is_empty() { "none".to_owned() } else { sessions.join(", ") }
-}
-
 /// What `word` means: `ID`, `NAME`, or either with `/SESSION`.
-pub fn find(store: &Store, word: &str) -> Result<Target, TargetError> {
+pub fn find(store: &Store, word: &str) -> Result<Target, Error> {
     let (instance, session) = match word.rsplit_once('/') {
         Some((instance, session)) if !instance.is_empty() => (instance, Some(session)),
         _ => (word, None),
@@ -57,17 +25,20 @@ pub fn find(store: &Store, word: &str) -> Result<Target, TargetError> {
     let instance = store.read(store.resolve(instance)?)?;
     let session = match session {
         None => None,
-        Some(word) => Some(instance.session(word).map(|s| s.id).ok_or_else(|| TargetError::NoSession {
-            id: instance.id,
-            word: word.to_owned(),
-            sessions: instance.sessions.iter().map(|s| format!("{} ({})", s.id, s.name)).collect(),
-        })?),
+        Some(word) => Some(instance.session(word).ok_or_else(|| no_session(&instance, word))?.id),
     };
     Ok(Target { instance, session })
 }
 
+fn no_session(instance: &Instance, word: &str) -> Error {
+    let known: Vec<_> = instance.sessions.iter().map(|s| format!("{} ({})", s.id, s.name)).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let name = instance.id.display_name();
+    Error::Other(format!("{name} has no session `{word}`; it has: {known}"))
+}
+
 /// The one active instance that was launched from `dir`.
-pub fn here(store: &Store, dir: &Path) -> Result<Target, TargetError> {
+pub fn here(store: &Store, dir: &Path) -> Result<Target, Error> {
     let mut found: Vec<Instance> = store
         .list()?
         .into_iter()
@@ -81,10 +52,15 @@ pub fn here(store: &Store, dir: &Path) -> Result<Target, TargetError> {
         (Some(instance), true) => Ok(Target { instance, session: None }),
         (Some(last), false) => {
             let all = found.iter().chain([&last]);
-            Err(TargetError::SeveralHere(
-                all.map(|i| i.name.clone().unwrap_or_else(|| i.id.to_string())).collect(),
-            ))
+            let all: Vec<_> = all.map(|i| i.name.clone().unwrap_or_else(|| i.id.to_string())).collect();
+            let all = all.join(", ");
+            Err(Error::Other(format!(
+                "several instances belong to this directory: {all}; name the one you mean"
+            )))
         }
-        (None, _) => Err(TargetError::NothingHere),
+        (None, _) => Err(Error::Other(
+            "nothing runs for this directory; `abide load` starts something, `abide ls` lists what there is"
+                .to_owned(),
+        )),
     }
 }

@@ -8,37 +8,28 @@ use abide_model::{Decided, InstanceId};
 use abide_store::{Store, TrashName};
 use abide_sys::clock;
 
-use crate::trees::{self, TreeError};
-
-/// Why something did not come back out of the trash.
-#[derive(Debug, thiserror::Error)]
-pub enum RestoreError {
-    /// The store refused.
-    #[error(transparent)]
-    Store(#[from] abide_store::Error),
-    /// The instance is back, and its tree is there, but git does not know it again yet. A resume tries that once more.
-    #[error("{} is back, but {problem}", .id.display_name())]
-    Tree {
-        /// The instance.
-        id: InstanceId,
-        /// What went wrong.
-        problem: TreeError,
-    },
-}
+use crate::error::Error;
+use crate::trees;
 
 /// Takes `name` back out of the trash, with the registrations and branches of its trees.
-pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, RestoreError> {
+pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, Error> {
     let id = store.restore(name, clock::now())?;
-    let instance = store.read(id).map_err(abide_store::Error::from)?;
-    trees::reconnect(store, &instance, told).map_err(|problem| RestoreError::Tree { id, problem })?;
+    let instance = store.read(id)?;
+    // A resume tries that once more.
+    trees::reconnect(store, &instance, told)
+        .map_err(|problem| Error::Other(format!("{} is back, but {problem}", id.display_name())))?;
     tracing::info!(%id, "restored from the trash");
     Ok(id)
 }
 
-/// What is in the trash and has had its time, with the reason.
-pub fn expired(store: &Store, settings: &Settings) -> Result<Vec<Decided<TrashName>>, abide_store::Error> {
+/// What is in the trash and has had its time, with the reason. With `until`, what is not measured by then counts as small.
+pub fn expired(
+    store: &Store,
+    settings: &Settings,
+    until: Option<Instant>,
+) -> Result<Vec<Decided<TrashName>>, Error> {
     let names = store.trash_names()?;
-    let size = |name| store.trash_size(name).unwrap_or(0);
+    let size = |name| store.trash_size(name, until).unwrap_or(0);
     let held: Vec<Held> = names.iter().map(|name| Held { since: name.when, bytes: size(name) }).collect();
     let limits = Limits {
         keep: Duration::from_secs(u64::from(settings.trash.keep_days) * 86_400),
@@ -51,10 +42,10 @@ pub fn expired(store: &Store, settings: &Settings) -> Result<Vec<Decided<TrashNa
         .collect())
 }
 
-/// Purges what has had its time. No purge is begun after `patience`; the next call goes on with the rest.
+/// Purges what has had its time. Nothing is begun after `patience`; the next call goes on with the rest.
 pub fn purge_expired(store: &Store, settings: &Settings, patience: Duration) {
     let deadline = Instant::now() + patience;
-    let expired = expired(store, settings).unwrap_or_else(|error| {
+    let expired = expired(store, settings, Some(deadline)).unwrap_or_else(|error| {
         tracing::warn!("the trash can not be read: {error}");
         Vec::new()
     });

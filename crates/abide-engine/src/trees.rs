@@ -3,18 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_git::{Drift, GitError, Wanted};
+use abide_git::{Drift, Wanted};
 use abide_model::evidence::{self, HostRepo, MountEvidence, Verdict};
 use abide_model::recipe::Mount;
 use abide_model::{Extra, Instance, Isolation};
 use abide_store::Store;
 use abide_sys::crash;
 
-use crate::setup::{self, SetupError};
+use crate::error::Error;
+use crate::setup;
 use crate::start::Surroundings;
-
-/// The labelled points of this module.
-pub const CRASH_POINTS: &[&str] = &["engine.trees.made", "engine.trees.set-up"];
 
 /// How long making a tree may take: a large repository on a slow disk does take minutes.
 const TO_MAKE: Duration = Duration::from_secs(30 * 60);
@@ -22,20 +20,6 @@ const TO_MAKE: Duration = Duration::from_secs(30 * 60);
 const TO_LOOK: Duration = Duration::from_secs(20);
 /// How long a tree may take to be released, or to be known to git again.
 const TO_RELEASE: Duration = Duration::from_secs(60);
-
-/// Why the directories of an instance are not ready.
-#[derive(Debug, thiserror::Error)]
-pub enum TreeError {
-    /// Git, or the file system, refused.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// What was made could not be written down.
-    #[error(transparent)]
-    Store(#[from] abide_store::Error),
-    /// The set-up command failed.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-}
 
 /// What a launch wants of its own directory, beside what its workspace says of others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,7 +41,6 @@ pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, unit: &
         isolation,
         read_only,
         copy: copy.to_vec(),
-        recorded_refs: Default::default(),
         tree: None,
         base: None,
         branch: None,
@@ -93,7 +76,7 @@ pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, unit: &
 
 /// Makes the directories of `instance` ready for its sessions, and gives it as it is then. What was ready before is only
 /// connected: a preserved tree is never made anew or brought up to date.
-pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, TreeError> {
+pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
     if instance.prepared {
         return reconnect(around.store, instance, around.told);
     }
@@ -108,16 +91,16 @@ pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance,
         // What it made is no work of anybody's.
         let unit = around.store.layout().unit(instance.id);
         for mount in isolated(&instance) {
-            abide_git::settle(unit.dir(), mount, TO_LOOK)?;
+            abide_git::settle(&unit, mount, TO_LOOK)?;
         }
     }
-    around.store.update(instance.id, |now| -> Result<Instance, TreeError> {
+    around.store.update(instance.id, |now| -> Result<Instance, Error> {
         now.prepared = true;
         Ok(now.clone())
     })
 }
 
-fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, TreeError> {
+fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
     let unit = around.store.layout().unit(instance.id);
     let mut moves: Vec<(PathBuf, PathBuf)> = Vec::new();
     let mut mounts = instance.recipe.mounts.clone();
@@ -125,7 +108,7 @@ fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Tree
         let made = abide_git::materialise(
             &Wanted {
                 id: instance.id,
-                unit: unit.dir(),
+                unit: &unit,
                 mount,
                 base: mount.base.as_deref(),
                 branch: mount.branch.as_deref(),
@@ -135,14 +118,14 @@ fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Tree
         )?;
         made.notices.iter().for_each(|notice| (around.told)(notice));
         moves.push((mount.source.clone(), made.workdir));
-        (mount.branch, mount.recorded_refs) = (made.branch, made.recorded_refs);
+        mount.branch = made.branch;
     }
     let moved = |dir: &Path| {
         let inside = moves.iter().find_map(|(from, to)| Some(to.join(dir.strip_prefix(from).ok()?)));
         // A plain directory joined with nothing would end in a slash.
         inside.map_or_else(|| dir.to_owned(), |dir| dir.components().collect())
     };
-    around.store.update(instance.id, |now| -> Result<Instance, TreeError> {
+    around.store.update(instance.id, |now| -> Result<Instance, Error> {
         now.recipe.mounts = mounts;
         now.recipe.cwd = moved(&now.recipe.cwd);
         for session in &mut now.sessions {
@@ -154,9 +137,18 @@ fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Tree
 
 /// What the isolated mounts of `instance` hold that exists nowhere else.
 pub fn evidence(store: &Store, instance: &Instance) -> Vec<MountEvidence> {
-    let unit = store.layout().unit(instance.id);
-    let mounts: Vec<(&Path, &Mount)> = isolated(instance).map(|mount| (unit.dir(), mount)).collect();
-    abide_git::evidence_of(&mounts, TO_LOOK)
+    evidence_of_all(store, &[instance]).into_iter().flatten().collect()
+}
+
+/// The same for each of `instances`, in the time that one may take.
+pub fn evidence_of_all(store: &Store, instances: &[&Instance]) -> Vec<Vec<MountEvidence>> {
+    let units: Vec<_> = instances.iter().map(|instance| store.layout().unit(instance.id)).collect();
+    let of_each = instances.iter().zip(&units);
+    let mounts: Vec<(&Path, &Mount)> = of_each
+        .flat_map(|(instance, unit)| isolated(instance).map(|mount| (unit.as_path(), mount)))
+        .collect();
+    let mut found = abide_git::evidence_of(&mounts, TO_LOOK).into_iter();
+    instances.iter().map(|instance| found.by_ref().take(isolated(instance).count()).collect()).collect()
 }
 
 fn isolated(instance: &Instance) -> impl Iterator<Item = &Mount> {
@@ -170,10 +162,10 @@ pub fn verdict(store: &Store, instance: &Instance) -> Verdict {
 
 /// Gives the trees of `instance` up before its unit goes to the trash: git forgets them, and everything that brings them
 /// back is in the unit.
-pub fn release(store: &Store, instance: &Instance) -> Result<(), TreeError> {
+pub fn release(store: &Store, instance: &Instance) -> Result<(), Error> {
     let unit = store.layout().unit(instance.id);
     for mount in isolated(instance) {
-        if let Some(branch) = abide_git::release(unit.dir(), mount, TO_RELEASE)?.kept_branch {
+        if let Some(branch) = abide_git::release(&unit, mount, TO_RELEASE)?.kept_branch {
             tracing::warn!(id = %instance.id, branch, "the branch is used elsewhere and stays");
         }
     }
@@ -183,11 +175,11 @@ pub fn release(store: &Store, instance: &Instance) -> Result<(), TreeError> {
 /// Whether git has to be told of the trees of `instance` again: it came out of the trash, and nobody has done so to the end.
 pub fn are_released(store: &Store, instance: &Instance) -> bool {
     let unit = store.layout().unit(instance.id);
-    isolated(instance).any(|mount| abide_git::is_released(unit.dir(), mount))
+    isolated(instance).any(|mount| abide_git::is_released(&unit, mount))
 }
 
 /// Makes git know the trees of `instance` again, if it does not, and gives it as it is then.
-pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Result<Instance, TreeError> {
+pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Result<Instance, Error> {
     if !are_released(store, instance) {
         return Ok(instance.clone());
     }
@@ -196,7 +188,7 @@ pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Res
     let mut lock = store.lock(instance.id)?;
     let mut now = lock.instance().clone();
     for mount in now.recipe.mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
-        let restored = abide_git::restore(unit.dir(), mount, TO_RELEASE)?;
+        let restored = abide_git::restore(&unit, mount, TO_RELEASE)?;
         restored.notices.iter().for_each(|notice| told(notice));
         mount.branch = restored.branch;
     }
@@ -210,7 +202,7 @@ pub fn host_repo(store: &Store, instance: &Instance) -> HostRepo {
     let (mut moved, mut diverged, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for mount in isolated(instance) {
         let source = mount.source.display();
-        match abide_git::adrift(unit.dir(), mount, TO_LOOK) {
+        match abide_git::adrift(&unit, mount, TO_LOOK) {
             Ok(None) => {}
             Ok(Some(drift)) => {
                 let on = matches!(drift, Drift::Moved { lost: 0, .. });

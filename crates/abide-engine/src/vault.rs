@@ -1,8 +1,13 @@
 //! The vault: copies of the transcripts that an instance's sessions are in, inside its unit.
 //!
 //! Agents delete conversations after some weeks, and one does so when it resumes them. What is in the vault lives as long
-//! as the instance and is put back before a resume if the agent's own is gone.
+//! as the instance and is put back before a resume if the agent's own is gone. What an agent keeps in one file for all
+//! conversations is taken out of it (`extract`).
 
+mod extract;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -18,6 +23,9 @@ const VAULT: &str = "vault";
 /// What the copy that is taken before a resume is called, after the file it is of.
 const BEFORE: &str = ".before-resume";
 
+/// The end of the name of what is not whole yet.
+const UNFINISHED: &str = ".new";
+
 /// A conversation of more files than this is not kept whole.
 const MAX_FILES: usize = 512;
 
@@ -25,6 +33,7 @@ const MAX_FILES: usize = 512;
 pub(crate) struct Vault<'a> {
     dir: PathBuf,
     agent: &'a dyn Agent,
+    id: &'a str,
     /// The agent's directory, without links.
     root: PathBuf,
 }
@@ -36,16 +45,19 @@ impl<'a> Vault<'a> {
         session: SessionId,
         agent: &'a dyn Agent,
         config_dir: &Path,
-        id: &str,
+        id: &'a str,
     ) -> Option<Self> {
         let root = fs::canonicalize(config_dir).unwrap_or_else(|_| config_dir.to_owned());
         let dir = unit.join(VAULT).join(session.to_string()).join(id);
-        is_plain_id(id).then_some(Self { dir, agent, root })
+        is_plain_id(id).then_some(Self { dir, agent, id, root })
     }
 
     /// Keeps what there is of the conversation of `transcript` now. Agents append to transcripts, so that a second name of
     /// the same file has everything up to the moment at which the first is removed, and costs but a look at it.
     pub fn keep(&self, transcript: &Path) -> io::Result<()> {
+        if let Some(shared) = self.agent.profile().shared {
+            return self.extract(shared, transcript);
+        }
         self.each(transcript, |file, kept| match hard_link(file, kept)? {
             true => Ok(()),
             false => copy_if_grown(file, kept),
@@ -54,6 +66,9 @@ impl<'a> Vault<'a> {
 
     /// Takes a copy that nothing which the agent does to its own files can reach.
     pub fn keep_before_resume(&self, transcript: &Path) -> io::Result<()> {
+        if self.agent.profile().shared.is_some() {
+            return Ok(());
+        }
         self.each(transcript, |file, kept| copy_if_grown(file, &with_suffix(kept, BEFORE)))
     }
 
@@ -67,11 +82,18 @@ impl<'a> Vault<'a> {
         Ok(())
     }
 
-    /// Puts back what the agent no longer has, and says whether anything was. What it has is never overwritten.
-    pub fn restore(&self) -> io::Result<bool> {
+    /// Puts back what the agent, which runs in `cwd` with `env`, no longer has, and says whether anything was. What it has
+    /// is never overwritten.
+    pub fn restore(&self, cwd: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<bool> {
+        if let Some(shared) = self.agent.profile().shared {
+            return self.give_back(shared, cwd, env);
+        }
         let mut restored = false;
         for kept in files(&self.dir)? {
             let name = kept.to_string_lossy();
+            if name.ends_with(UNFINISHED) {
+                continue;
+            }
             let plain = Path::new(name.strip_suffix(BEFORE).unwrap_or(&name));
             let Ok(below) = plain.strip_prefix(&self.dir) else { continue };
             let target = self.root.join(below);
@@ -127,12 +149,14 @@ fn hard_link(file: &Path, kept: &Path) -> io::Result<bool> {
         if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
             return Ok(true);
         }
-        // The agent has begun a new file under the same name: what is longer is not given up for it.
-        if ours.len() > theirs.len() {
-            fs::rename(kept, with_suffix(kept, BEFORE))?;
+        // The agent has begun a new file under the same name: the longest is not given up for it.
+        let before = with_suffix(kept, BEFORE);
+        let longest = fs::metadata(&before).map_or(true, |before| before.len() < ours.len());
+        if longest && ours.len() > theirs.len() {
+            fs::rename(kept, before)?;
         }
     }
-    let temporary = with_suffix(kept, ".new");
+    let temporary = with_suffix(kept, UNFINISHED);
     let _ = fs::remove_file(&temporary);
     match fs::hard_link(file, &temporary) {
         Ok(()) => fs::rename(&temporary, kept).map(|()| true),
@@ -151,7 +175,7 @@ fn copy_if_grown(file: &Path, kept: &Path) -> io::Result<()> {
 
 /// Copies `from` to `to` for our eyes only: there whole or not at all, with the time it was last written to.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let temporary = with_suffix(to, ".new");
+    let temporary = with_suffix(to, UNFINISHED);
     let copied = || -> io::Result<()> {
         let mut source = File::open(from)?;
         let mut options = File::options();

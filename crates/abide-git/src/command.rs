@@ -46,12 +46,8 @@ const KEPT: [&str; 4] = ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG
 /// Settings that hold for every call. Hooks and the monitor are programs that whoever may write to the repository
 /// chooses, and an agent may; a collection of garbage in the background would outlive the bound.
 const SETTINGS: [&str; 6] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "submodule.recurse=false",
-    "worktree.useRelativePaths=false",
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
+    "submodule.recurse=false", "worktree.useRelativePaths=false",
 ];
 
 /// Git in one directory, until a deadline.

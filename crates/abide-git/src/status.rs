@@ -27,15 +27,9 @@ pub(crate) struct Status {
 /// Asks about the tree that `git` is in.
 pub(crate) fn of(git: &Git) -> Result<Status, RunError> {
     let out = git.run([
-        "status",
-        "--porcelain=v2",
-        "-z",
-        "--branch",
-        "--untracked-files=all",
+        "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all",
         // A directory that matches a pattern is one entry and is not walked: `node_modules` costs nothing.
-        "--ignored=matching",
-        "--ignore-submodules=none",
-        "--no-renames",
+        "--ignored=matching", "--ignore-submodules=none", "--no-renames",
     ])?;
     Ok(parse(&out.stdout))
 }

@@ -22,8 +22,8 @@ Environment:
 
 /// Keeps AI coding agents running, and brings them back.
 ///
-/// Agents started with abide survive closed terminals, SSH logout, crashes and reboots. Without a verb, abide opens the
-/// console on a terminal and lists the instances elsewhere.
+/// Agents started with abide survive closed terminals, SSH logout, crashes and reboots. Without a verb, abide lists the
+/// instances.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
@@ -38,7 +38,6 @@ pub enum Verb {
     #[command(visible_alias = "attach")]
     Hardline(commands::hardline::Args),
     Resume(commands::resume::Args),
-    Console(commands::console::Args),
     Conversations(commands::conversations::Args),
     #[command(visible_aliases = ["ps", "status"])]
     Ls(commands::ls::Args),
@@ -58,36 +57,6 @@ pub enum Verb {
     Service(commands::service::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
-}
-
-impl Verb {
-    /// The verb's name, for the log.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Load(_) => "load",
-            Self::Hardline(_) => "hardline",
-            Self::Resume(_) => "resume",
-            Self::Console(_) => "console",
-            Self::Conversations(_) => "conversations",
-            Self::Ls(_) => "ls",
-            Self::Send(_) => "send",
-            Self::Peek(_) => "peek",
-            Self::Wait(_) => "wait",
-            Self::Stop(_) => "stop",
-            Self::Eject(_) => "eject",
-            Self::Leave(_) => "leave",
-            Self::Prune(_) => "prune",
-            Self::Trash(_) => "trash",
-            Self::Workspace(_) => "workspace",
-            Self::Config(_) => "config",
-            Self::Doctor(_) => "doctor",
-            Self::Explain(_) => "explain",
-            Self::Upgrade(_) => "upgrade",
-            Self::Service(_) => "service",
-            Self::Completions(_) => "completions",
-            Self::Man(_) => "man",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use abide_engine::log;
 use abide_model::{sanitised, vars};
 use abide_store::Store;
 
-use crate::cli::Cli;
 use crate::error::{CommandError, Outcome};
 use crate::print::Printer;
 
@@ -20,12 +19,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Finds out where things are and begins to log.
-    pub fn new(cli: &Cli) -> Outcome<Self> {
-        Self::for_verb(cli.verb.as_ref().map_or("abide", |verb| verb.name()))
-    }
-
-    /// The same, for a verb that is not on the command line.
+    /// Finds out where things are and begins to log as `verb`.
     pub fn for_verb(verb: &str) -> Outcome<Self> {
         let home = dir(vars::ABIDE_HOME, ".abide")?;
         let config = dir(vars::XDG_CONFIG_HOME, ".config")?.join("abide");

@@ -73,6 +73,12 @@ impl CommandError {
     }
 }
 
+impl Display for CommandError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         match error.kind() {

@@ -14,6 +14,9 @@ import time
 import uuid
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+import opencode
+
 NAME, ARGV = sys.argv[1], sys.argv[2:]
 HOME, CWD = Path(os.environ["HOME"]), Path(os.getcwd()).resolve()
 
@@ -26,6 +29,8 @@ FLAGS = {
     "kimi": (["-S", "-m"], ["--yolo"], []),
     "qwen": (["--session-id", "--resume", "-m"], ["--fork-session"], []),
     "copilot": (["--session-id", "--model"], ["--allow-all-tools"], []),
+    # One that abide does not know.
+    "foo": (["--id", "--fork"], ["--fast"], ["resume"]),
 }
 CONFIG = {
     "claude": ("CLAUDE_CONFIG_DIR", ".claude"),
@@ -35,6 +40,7 @@ CONFIG = {
     "kimi": ("KIMI_CODE_HOME", ".kimi-code"),
     "qwen": ("QWEN_HOME", ".qwen"),
     "copilot": ("COPILOT_HOME", ".copilot"),
+    "foo": ("FOO_HOME", ".foo"),
 }
 
 
@@ -114,7 +120,7 @@ def transcript(id):
         return root / "sessions" / work / id / "agents/main/wire.jsonl"
     if NAME == "copilot":
         return root / "session-state" / id / "events.jsonl"
-    return root / "opencode.db" / id
+    return root / "sessions" / project() / f"{id}.jsonl"
 
 
 def first_records(id):
@@ -134,7 +140,7 @@ def said(id, text):
         "claude": {"type": "user", "isSidechain": False, "cwd": cwd, "sessionId": id, "message": {"content": text}},
         "codex": {"type": "response_item", "payload": {"type": "message", "role": "user", "content": parts}},
         "gemini": {"type": "user", "content": parts},
-        "opencode": {"text": text},
+        "foo": {"text": text},
         "kimi": {"type": "turn.prompt", "agentId": "main", "input": parts},
         "qwen": {"type": "user", "sessionId": id, "cwd": cwd, "message": {"role": "user", "parts": parts}},
         "copilot": {"type": "user.message", "data": {"content": text}},
@@ -148,6 +154,9 @@ def new_id():
 
 
 class Conversation:
+    def __new__(cls, id):
+        return opencode.Conversation(config(), CWD, id) if NAME == "opencode" else super().__new__(cls)
+
     def __init__(self, id):
         self.id, self.path = id, transcript(id)
         self.lock = None
@@ -210,16 +219,19 @@ def unknown(id):
         "kimi": (1, f"Session {id} not found"),
         "qwen": (1, f"No saved session found with ID {id}"),
         "copilot": (1, f"No session, task, or name matched '{id}'"),
+        "foo": (1, f"there is no {id}"),
     }[NAME]
     die(code, words)
 
 
 def resume(id, fork, preset):
-    old = Conversation(id) if not fork else None
+    old = Conversation(id) if not fork or NAME == "opencode" else None
     path = transcript(id)
-    if not (path.exists() and path.stat().st_size > 0):
+    if not (old.exists() if NAME == "opencode" else path.exists() and path.stat().st_size > 0):
         unknown(id)
-    if fork:
+    if fork and NAME == "opencode":
+        conversation = old.copy(new_id())
+    elif fork:
         conversation = Conversation(preset or new_id())
         conversation.path.parent.mkdir(parents=True, exist_ok=True)
         conversation.path.write_text(path.read_text().replace(id, conversation.id))
@@ -236,6 +248,12 @@ def begin():
     fork = given.get("fork") or (given.get("--resume") or given.get("-s")) if (
         given.get("--fork-session") or given.get("--fork") or given.get("fork")
     ) else None
+    if NAME == "foo":
+        fork = given.get("--fork")
+        told = os.environ.get("FOO_ID")
+        if told and Conversation(told).exists():
+            return resume(told, False, None)
+        given.setdefault("--session-id", given.get("--id") or told)
     resumed = given.get("--resume") or given.get("resume") or given.get("-s") or given.get("-S")
     preset = given.get("--session-id")
     if NAME == "claude" and preset and resumed and not fork:
@@ -261,6 +279,8 @@ def typed():
 
 
 def main():
+    if NAME == "opencode" and ARGV[:1] == ["import"]:
+        return opencode.take_back(config(), CWD, ARGV[1])
     if "--help" in ARGV:
         die(0, "Options:\n      --no-daemon  Run in one process" if NAME == "codex" else "Options:")
     with open(HOME / f"argv.{NAME}", "a") as log:
@@ -285,6 +305,8 @@ def main():
         else:
             conversation.say(text)
         print(f"heard: {text}", flush=True)
+        if NAME == "opencode":
+            opencode.tell("idle", conversation.id)
     if NAME == "gemini" and not sys.stdin.seekable():
         while True:
             signal.pause()

@@ -3,11 +3,7 @@
 //! The keeper forks, blocks signals and becomes a daemon, so it must run in a process of its own with one thread.
 //! This test binary is that process, too: called as `capsule keeper`, `capsule mux` or `session`, it plays that part.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
+    clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr,
     missing_docs
 )]
 

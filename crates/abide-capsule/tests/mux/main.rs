@@ -3,11 +3,7 @@
 //! This test binary plays every part: called as `capsule keeper`, `capsule mux`, `client` or `session` it is that.
 //! The operator's terminal is a PTY of the test's own, and what comes out of it is fed to a terminal model.
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::print_stderr,
+    clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr,
     missing_docs
 )]
 

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use abide_capsule::client::{self, AttachEnd, AttachOptions};
 use abide_capsule::keeper::{Config, ExitRecord, Launching};
-use abide_capsule::mux::{MuxOptions, Prefix, StatusBar};
+use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
-    Format, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply, Spawn, Status, StatusReply, Until, Upgrade,
-    Wait, WaitReply,
+    Evidence, EvidenceReply, Format, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply, Spawn, Status,
+    StatusReply, Until, Upgrade, Wait, WaitReply,
 };
 use abide_capsule::session::SessionId;
 use abide_capsule::text::OsText;
@@ -19,8 +19,9 @@ use abide_places::unit::{self, Outcome};
 use abide_sys::process;
 
 use super::{Substrate, Trouble};
+use crate::error::Error;
 use crate::live::{self, PATIENCE};
-use crate::start::{StartError, Surroundings, spec};
+use crate::start::{Surroundings, spec};
 
 /// How long a capsule may take to end its sessions: their grace, and the reading of their last words.
 const TO_STOP: Duration = Duration::from_secs(15);
@@ -59,12 +60,12 @@ impl Substrate for Capsule {
     }
 
     fn end(&self, session: &SessionId) -> Result<(), Trouble> {
-        live::connect(&self.0)?.call(&Kill { session: session.clone() }, PATIENCE)?;
+        live::connect(&self.0)?.call(&Kill { session: *session }, PATIENCE)?;
         Ok(())
     }
 
     fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble> {
-        live::connect(&self.0)?.call(&Send { session: session.clone(), input }, PATIENCE)?;
+        live::connect(&self.0)?.call(&Send { session: *session, input }, PATIENCE)?;
         Ok(())
     }
 
@@ -74,14 +75,18 @@ impl Substrate for Capsule {
         format: Format,
         scrollback: bool,
     ) -> Result<SnapshotReply, Trouble> {
-        let request = Snapshot { session: Some(session.clone()), format, scrollback };
+        let request = Snapshot { session: Some(*session), format, scrollback };
         Ok(live::connect(&self.0)?.call(&request, PATIENCE)?)
+    }
+
+    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble> {
+        Ok(live::connect(&self.0)?.call(&Evidence { session: *session }, PATIENCE)?)
     }
 
     fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble> {
         // The capsule keeps the time; we only have to outlast it.
         let patience = timeout_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms) + PATIENCE);
-        let request = Wait { session: session.clone(), until, timeout_ms };
+        let request = Wait { session: *session, until, timeout_ms };
         Ok(live::connect(&self.0)?.call(&request, patience)?)
     }
 
@@ -100,8 +105,8 @@ pub(super) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
     warnings: &mut Vec<String>,
-) -> Result<Outcome, StartError> {
-    let first = instance.sessions.first().ok_or(StartError::NoSession(instance.id))?;
+) -> Result<Outcome, Error> {
+    let first = instance.sessions.first().ok_or(Error::NoSession(instance.id))?;
     let spec = spec(around, instance, first, warnings)?;
     let unit = live::unit(around.store, instance.id);
     let config = keeper_config(around, instance, unit.path());
@@ -164,12 +169,8 @@ fn mux_options(settings: &Settings, instance: &Instance) -> MuxOptions {
             Journal::Off => 0,
             Journal::Newest(size) => size.bytes(),
         },
-        prefix: Prefix::try_from(settings.prefix.to_string()).unwrap_or_default(),
-        status_bar: match settings.status_bar {
-            abide_model::StatusBar::Bottom => StatusBar::Bottom,
-            abide_model::StatusBar::Top => StatusBar::Top,
-            abide_model::StatusBar::Off => StatusBar::Off,
-        },
+        prefix: settings.prefix,
+        status_bar: settings.status_bar,
         clipboard: allowed(settings.terminal.clipboard),
         links: allowed(settings.terminal.links),
         notifications: allowed(settings.terminal.notifications),

@@ -10,18 +10,18 @@ use std::process::{Command, Stdio};
 
 use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::mux;
-use abide_capsule::pane::{self, Cause, End, Held, Launcher, Order, Presence};
+use abide_capsule::pane::{self, Cause, End, Held, InPane, Launcher, Order, Presence};
 use abide_capsule::protocol::Format;
 use abide_capsule::session::{SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_capsule::unit::Unit;
-use abide_model::{InstanceId, vars};
+use abide_model::{InstanceId, Session, vars};
 use abide_places::tmux::{self, HOME, ID, SESSION, Server, home_mark};
 use abide_store::Store;
-use abide_sys::{atomic, signals};
+use abide_sys::{atomic, clock, signals};
 
 use super::tmux::drawing;
-use crate::{finish, live};
+use crate::live;
 
 /// What tmux says about the terminal that a session is in. It is true, unlike what was inherited from outside.
 const OF_THE_PANE: [&str; 5] =
@@ -37,7 +37,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
     let server = Server::around(&tmux).ok_or_else(|| io::Error::other("TMUX names no server"))?;
     let home = home_mark(store.layout().home());
     let mark = |session: &SessionId| {
-        let options = [(ID, id.as_str()), (HOME, &home), (SESSION, session.as_str())];
+        let options = [(ID, id.as_str()), (HOME, &home), (SESSION, &session.to_string())];
         server.mark(&name, &options).map_err(io::Error::other)
     };
     let (mut order, launcher) = match session {
@@ -76,7 +76,8 @@ impl Pane {
         let Order { generation, spec } = &self.order;
         self.show_past();
         let held = Held::start(spec);
-        if held.is_ok() {
+        if let Ok(held) = &held {
+            self.note_launch(held);
             ExitRecord::update(&self.unit, *generation, |record| record.session_started(spec))?;
         }
         if let Some(launcher) = launcher {
@@ -89,6 +90,16 @@ impl Pane {
             end.cause = held.asked()?.unwrap_or(end.cause);
         }
         self.note(end)
+    }
+
+    /// Writes down what whoever asks what the session is doing has to know. It runs without that, too.
+    fn note_launch(&self, held: &Held) {
+        let Order { generation, spec } = &self.order;
+        let [parent, pid] = [std::process::id(), held.pid()].map(u32::cast_signed);
+        let known = InPane { generation: *generation, parent, pid, meta: spec.meta.clone() };
+        if let Err(error) = known.note(&self.unit, &spec.id) {
+            tracing::warn!("what it does will not be seen: {error}");
+        }
     }
 
     /// Shows what an earlier run of the session left.
@@ -137,7 +148,7 @@ impl Pane {
             record.session_ended(&spec.id, end.exit, stopped);
             let runs_on = record.sessions.iter().any(|session| session.exit.is_none());
             // What is no session, and what waits to be one, is there too.
-            let ended = |pane: &&tmux::Pane| record.sessions.iter().any(|s| s.id.as_str() == pane.session);
+            let ended = |pane: &&tmux::Pane| record.sessions.iter().any(|s| s.id.to_string() == pane.session);
             if record.reason.is_some() || runs_on || !others.iter().all(ended) {
                 return false;
             }
@@ -175,14 +186,14 @@ fn beside(store: &Store, id: InstanceId, server: &Server, home: &str) -> io::Res
     let added = store.update(id, |instance| -> Result<_, abide_store::Error> {
         let id = instance.new_session_id();
         let argv = vec![shell.clone()];
-        instance.sessions.push(finish::started_inside(id, "shell".to_owned(), argv, cwd.clone()));
-        Ok((id.to_string(), instance.generation))
+        instance.sessions.push(Session::new(id, "shell".to_owned(), argv, cwd.clone(), clock::now()));
+        Ok((id, instance.generation))
     });
     let (session, generation) = added.map_err(io::Error::other)?;
-    env.insert(vars::ABIDE_SESSION.into(), session.clone().into());
+    env.insert(vars::ABIDE_SESSION.into(), session.to_string().into());
     env.insert("PWD".into(), cwd.clone().into());
     let spec = SpawnSpec {
-        id: SessionId::new(session).map_err(io::Error::other)?,
+        id: session,
         name: "shell".to_owned(),
         argv: vec![shell.into()],
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
@@ -196,8 +207,7 @@ fn beside(store: &Store, id: InstanceId, server: &Server, home: &str) -> io::Res
 
 /// The process that the parent in a pane has started.
 pub(super) fn child(parent: i32) -> Option<i32> {
-    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
-    children.split_ascii_whitespace().next()?.parse().ok()
+    abide_sys::process::children(parent).first().copied()
 }
 
 /// What a process was started with.

@@ -2,6 +2,7 @@
 
 mod launch;
 mod waiting;
+mod watching;
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -14,7 +15,8 @@ use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::mux;
 use abide_capsule::pane::{CLOSE, Presence, STOP};
 use abide_capsule::protocol::{
-    Cursor, Format, Input, Refusal, SessionStatus, SnapshotReply, StatusReply, Until, WaitReply, error_code,
+    Cursor, EvidenceReply, Format, Input, Refusal, SessionStatus, SnapshotReply, StatusReply, Until,
+    WaitReply, error_code,
 };
 use abide_capsule::session::{Exit, SessionId, Size};
 use abide_capsule::unit::Unit;
@@ -87,7 +89,7 @@ impl Tmux {
     }
 
     fn pane(&self, session: &SessionId) -> Result<Pane, Trouble> {
-        let found = self.panes()?.into_iter().find(|pane| pane.session == session.as_str());
+        let found = self.panes()?.into_iter().find(|pane| pane.session == session.to_string());
         found.ok_or_else(|| {
             let text = format!("{} has no session {session} that runs", self.id.display_name());
             Refusal::new(error_code::NO_SUCH_SESSION, text).into()
@@ -99,7 +101,7 @@ impl Tmux {
     }
 
     fn described(&self, pane: &Pane) -> Option<SessionStatus> {
-        let id = SessionId::new(pane.session.clone()).ok()?;
+        let id: SessionId = pane.session.parse().ok()?;
         let recorded = self.record.sessions.iter().find(|session| session.id == id);
         let program = recorded.and_then(|session| session.argv.first());
         Some(SessionStatus {
@@ -111,7 +113,7 @@ impl Tmux {
             size: size(pane),
             title: abide_model::sanitised(&pane.title).to_string(),
             exit: None,
-            activity: None,
+            activity: self.look(pane).map(|seen| seen.activity),
             quiet_ms: waiting::quiet_ms(pane),
             journaled: false,
             meta: serde_json::Value::Null,
@@ -239,6 +241,11 @@ impl Substrate for Tmux {
         Ok(reply)
     }
 
+    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble> {
+        let pane = self.pane(session)?;
+        Ok(self.look(&pane).unwrap_or_else(|| self.unknown(&pane)))
+    }
+
     fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble> {
         waiting::wait(self, session, &until, timeout_ms)
     }
@@ -333,7 +340,7 @@ pub fn sweep(store: &Store, survey: &Survey) {
     for pane in panes.iter().filter(|pane| pane.home == home) {
         let Ok(id) = pane.instance.parse::<InstanceId>() else { continue };
         // A unit is there before its panes are, so one that is missing now will not come.
-        let unit = store.layout().unit(id).dir().symlink_metadata();
+        let unit = store.layout().unit(id).symlink_metadata();
         if unit.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             tracing::warn!(%id, "ending a pane of tmux whose instance is gone");
             if let Err(error) = server.kill_pane(&pane.id) {

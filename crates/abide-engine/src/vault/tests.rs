@@ -26,6 +26,10 @@ impl Kept {
         Vault::of(&unit, SessionId(1), self.agent, &config, ID).unwrap()
     }
 
+    fn restore(&self) -> bool {
+        self.vault().restore(self.root.path(), &BTreeMap::new()).unwrap()
+    }
+
     fn write(&self, text: &str) {
         fs::write(&self.transcript, text).unwrap();
     }
@@ -42,10 +46,10 @@ fn what_an_agent_appends_is_kept_without_another_look() {
     io::Write::write_all(&mut File::options().append(true).open(&kept.transcript).unwrap(), b"two\n")
         .unwrap();
     fs::remove_file(&kept.transcript).unwrap();
-    assert!(kept.vault().restore().unwrap());
+    assert!(kept.restore());
     assert_eq!(kept.read(), "one\ntwo\n");
     assert_eq!(fs::metadata(&kept.transcript).unwrap().mode() & 0o777, 0o600);
-    assert!(!kept.vault().restore().unwrap(), "nothing is missing any more");
+    assert!(!kept.restore(), "nothing is missing any more");
 }
 
 #[test]
@@ -56,7 +60,7 @@ fn the_copy_before_a_resume_outlives_what_the_resume_does_to_the_file() {
     kept.vault().keep_before_resume(&kept.transcript).unwrap();
     // In the file itself, which the vault has as a second name of.
     kept.write("");
-    assert!(kept.vault().restore().unwrap(), "an empty transcript is no conversation");
+    assert!(kept.restore(), "an empty transcript is no conversation");
     assert_eq!(kept.read(), "a long conversation\n");
 }
 
@@ -69,8 +73,31 @@ fn a_file_that_took_the_place_of_a_longer_one_is_kept_beside_it() {
     kept.write("short\n");
     kept.vault().keep(&kept.transcript).unwrap();
     fs::remove_file(&kept.transcript).unwrap();
-    assert!(kept.vault().restore().unwrap());
+    assert!(kept.restore());
     assert_eq!(kept.read(), "a long conversation\n");
+}
+
+#[test]
+fn of_all_that_took_the_place_of_another_the_longest_is_kept() {
+    let kept = Kept::new();
+    for text in ["the longest conversation\n", "a longer one\n", "short\n"] {
+        kept.write(text);
+        kept.vault().keep(&kept.transcript).unwrap();
+        fs::remove_file(&kept.transcript).unwrap();
+    }
+    assert!(kept.restore());
+    assert_eq!(kept.read(), "the longest conversation\n");
+}
+
+#[test]
+fn what_a_crash_left_half_made_is_not_put_back() {
+    let kept = Kept::new();
+    kept.vault().keep(&kept.transcript).unwrap();
+    let half = kept.vault().dir.join("projects/p/other.jsonl.new");
+    fs::write(half, "half").unwrap();
+    fs::remove_file(&kept.transcript).unwrap();
+    assert!(kept.restore());
+    assert_eq!(fs::read_dir(kept.transcript.parent().unwrap()).unwrap().count(), 1);
 }
 
 #[test]
@@ -79,7 +106,7 @@ fn what_the_agent_has_is_never_overwritten() {
     kept.vault().keep(&kept.transcript).unwrap();
     fs::remove_file(&kept.transcript).unwrap();
     kept.write("another one\n");
-    assert!(!kept.vault().restore().unwrap());
+    assert!(!kept.restore());
     assert_eq!(kept.read(), "another one\n");
 }
 

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use abide_capsule::keeper::{self, KeeperArgs};
 use abide_capsule::mux;
-use abide_capsule::session::SessionId;
 use abide_engine::substrate::pane;
 use abide_engine::{activity, finish, live, reconcile};
 use abide_model::InstanceId;
@@ -85,7 +84,7 @@ fn enter(rest: &[OsString]) -> Outcome {
     let context = Context::for_verb("enter")?;
     let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
     let session = rest.get(1).map(|_| word(rest, 1)).transpose()?;
-    let session = session.map(SessionId::new).transpose().map_err(CommandError::usage)?;
+    let session = session.map(str::parse).transpose().map_err(CommandError::usage)?;
     let entered = pane::run(&context.store, id, session, &std::env::current_exe()?);
     entered.map_err(|error| {
         // Its own words are gone with the pane.

@@ -1,6 +1,7 @@
 //! What `abide load` offers where there is something to come back to.
 
 use abide_engine::{reconcile, trees};
+use abide_model::evidence::MountEvidence;
 use abide_model::{Instance, Scope, Status};
 use abide_store::Entry;
 use abide_sys::clock;
@@ -34,8 +35,9 @@ pub fn offer(scope: &Scope, role: &str, program: &str, context: &Context) -> Out
     let mut fitting: Vec<&Instance> =
         entries.iter().filter_map(Entry::sound).filter(|i| fits(i, scope, role, program)).collect();
     fitting.sort_by_key(|instance| std::cmp::Reverse(instance.status.since));
-    let candidates: Vec<Candidate> =
-        fitting.iter().enumerate().map(|(at, i)| candidate(i, at < EXAMINED, context)).collect();
+    let examined = &fitting[..fitting.len().min(EXAMINED)];
+    let mut evidence = trees::evidence_of_all(&context.store, examined).into_iter();
+    let candidates: Vec<Candidate> = fitting.iter().map(|i| candidate(i, evidence.next())).collect();
     loop {
         let chosen = match come_back(&ask, scope, &candidates) {
             ComeBack::New => return Ok(Answer::New),
@@ -69,14 +71,14 @@ fn fits(instance: &Instance, scope: &Scope, role: &str, program: &str) -> bool {
     here && alive && runs && instance.role == role
 }
 
-fn candidate(instance: &Instance, examine: bool, context: &Context) -> Candidate {
+fn candidate(instance: &Instance, evidence: Option<Vec<MountEvidence>>) -> Candidate {
     Candidate {
         id: instance.id,
         name: instance.name.clone(),
         status: instance.status.status.clone(),
         because: instance.status.because.clone(),
         age: instance.status.since.age(clock::now()),
-        evidence: examine.then(|| trees::evidence(&context.store, instance)),
+        evidence,
         sessions: instance
             .sessions
             .iter()

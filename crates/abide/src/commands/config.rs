@@ -2,6 +2,7 @@
 
 use abide_config::{Entry, Origin};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -56,13 +57,7 @@ enum Verb {
     Reference,
 }
 
-/// The shape of `list --json`.
-#[derive(Serialize)]
-struct Listing<'a> {
-    version: u32,
-    settings: Vec<Row<'a>>,
-}
-
+/// A setting in `list --json`.
 #[derive(Serialize)]
 struct Row<'a> {
     key: &'a str,
@@ -111,7 +106,7 @@ fn list(json: bool, context: &Context) -> Outcome {
     let entries = context.config.list().map_err(CommandError::failed)?;
     let rows: Vec<Row<'_>> = entries.iter().map(Row::from).collect();
     if json {
-        return Ok(context.printer.json(&Listing { version: 1, settings: rows })?);
+        return Ok(context.printer.json(&json!({ "version": 1, "settings": rows }))?);
     }
     let mut table = Table::new(&["SETTING", "FROM", "VALUE"]);
     for row in rows {

@@ -2,7 +2,7 @@
 
 use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
 use abide_store::Entry;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -31,13 +31,6 @@ pub struct Args {
     yes: bool,
 }
 
-/// The shape of `--json`.
-#[derive(Serialize)]
-struct Report {
-    version: u32,
-    findings: Vec<Finding>,
-}
-
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let machine = Machine::here();
     if args.fix {
@@ -50,7 +43,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     findings.extend(examine_store(context));
     let problems = findings.iter().filter(|f| f.grade == Grade::Problem).count();
     if args.json {
-        context.printer.json(&Report { version: 1, findings })?;
+        context.printer.json(&json!({ "version": 1, "findings": findings }))?;
     } else {
         show(&findings, context)?;
     }

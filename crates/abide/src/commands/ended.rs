@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use abide_capsule::client::AttachEnd;
 use abide_engine::finish::{self, Outcome as Finished};
-use abide_engine::{reconcile, resume, trees};
+use abide_engine::{Error, reconcile, resume, trees};
 use abide_model::decide::ExitChoice;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Instance, InstanceId, Status};
@@ -19,6 +19,9 @@ use super::load;
 
 /// How long a keeper may take to end, once its last session has.
 const LAST_STEPS: Duration = Duration::from_secs(3);
+
+/// How long whoever cleans up may take.
+const CLEANING_UP: Duration = Duration::from_secs(120);
 
 /// Says how the attachment ended, and asks about work that is at risk if the instance has ended with it.
 ///
@@ -45,7 +48,7 @@ fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
         Err(ReadError::NotFound(_)) => Ok(None),
         Err(error) => Err(CommandError::failed(error)),
     };
-    let deadline = Instant::now() + LAST_STEPS;
+    let (deadline, patience) = (Instant::now() + LAST_STEPS, Instant::now() + CLEANING_UP);
     while let Some(instance) = read()? {
         let policy = reconcile::policy(&context.config, &instance);
         match finish::finish(&context.store, id, policy) {
@@ -55,6 +58,8 @@ fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
                 std::thread::sleep(Duration::from_millis(5))
             }
             Ok(_) => return read(),
+            // Whoever has it brings it to its end; what takes long then is git, which has its own limits.
+            Err(Error::Store(abide_store::Error::Locked { .. })) if Instant::now() < patience => {}
             Err(error) => match read()? {
                 Some(_) => return Err(CommandError::failed(error)),
                 None => return Ok(None),

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use abide_capsule::keeper::ExitRecord;
-use abide_capsule::protocol::{Evidence, EvidenceReply, SessionStatus};
+use abide_capsule::protocol::{EvidenceReply, SessionStatus};
 use abide_engine::follow::{self, Look};
 use abide_engine::start::ISOLATION;
-use abide_engine::{live, reconcile, trees};
+use abide_engine::{live, reconcile, substrate, trees};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
 use abide_model::time::human;
@@ -47,7 +47,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 fn supervisor(id: InstanceId, context: &Context) -> Option<String> {
     let record = ExitRecord::read(&live::unit(&context.store, id)).ok().flatten()?;
     let lives = record.reason.is_none() && record.keeper_is_alive() != Some(false);
-    lives.then(|| format!("  held by process {}", record.keeper.pid))
+    let held = format!("  held by process {}", record.keeper.pid);
+    let in_tmux = "tmux: what a program says through its terminal is not heard, its title and screen are seen when asked";
+    lives.then(|| if record.tmux.is_some() { format!("{held}, {in_tmux}") } else { held })
 }
 
 /// What its trees hold, what would happen to it at its end, and what a resume would do.
@@ -93,9 +95,7 @@ fn described(session: &Session) -> String {
 
 /// What a running session is doing, and what every source says about it.
 fn doing(context: &Context, id: InstanceId, session: &SessionStatus) -> Vec<String> {
-    let ask = Evidence { session: session.id.clone() };
-    let asked =
-        live::connect(&live::unit(&context.store, id)).and_then(|mut mux| mux.call(&ask, live::PATIENCE));
+    let asked = substrate::of(&context.store, id).evidence(&session.id);
     let Ok(EvidenceReply { activity, statements }) = asked else { return Vec::new() };
     let age = |ms: u64| human(Duration::from_millis(ms));
     let mut lines = vec![

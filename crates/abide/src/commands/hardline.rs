@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 
 use abide_capsule::client::{AttachEnd, AttachOptions};
-use abide_capsule::session::SessionId;
 use abide_engine::target::{self, Target};
 use abide_engine::{reconcile, substrate};
 use abide_model::{InstanceId, Status, vars};
@@ -80,7 +79,6 @@ pub fn attach(
     if let Some(outer) = std::env::var_os(vars::ABIDE_INSTANCE) {
         tracing::info!(%id, outer = %outer.to_string_lossy(), "attaching from inside another session");
     }
-    let session = session.map(|s| SessionId::new(s.to_string())).transpose().map_err(CommandError::failed)?;
     let prefix = context.config.load().map_or(0, |settings| settings.prefix.byte());
     let options = AttachOptions { session, read_only, prefix };
     let end = substrate::of(&context.store, id).attach(&options).map_err(CommandError::failed)?;

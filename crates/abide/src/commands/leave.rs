@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use abide_engine::list::{self, Listing, SessionRow};
-use abide_engine::reconcile;
+use abide_engine::list::{Listing, SessionRow};
 use abide_model::leaving::{Parting, part};
 use abide_model::{Doing, Timestamp};
 use abide_sys::clock;
@@ -13,7 +12,7 @@ use abide_tui::screens::{Leaving, Live, leaving};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::stop;
+use super::{ls, stop};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,9 +39,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
-    let mut listing = list::listing(entries);
-    list::add_live(&mut listing, &context.store);
+    let listing = ls::listing(context)?;
     let sessions = running(&listing);
     let live: Vec<Live> = sessions.iter().map(|(id, session)| row(id, session)).collect();
     if live.is_empty() {

@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use abide_capsule::session::Size;
-use abide_config::Role;
+use abide_config::{ConfigError, Name, Workspace};
 use abide_engine::conversations::Take;
 use abide_engine::load::{self, Request};
 use abide_engine::start::Surroundings;
 use abide_engine::trees::Wish;
-use abide_model::{Isolation, Policy, Safe, Scope, Substrate, vars};
+use abide_model::{Isolation, Place, Policy, Safe, Scope, Substrate, vars};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -53,8 +53,11 @@ pub struct Args {
     /// What holds the sessions: `capsule`, or `tmux` for a tmux server of abide's own; default: as configured
     #[arg(long, value_name = "SUBSTRATE")]
     substrate: Option<Substrate>,
+    /// Where it lives; default: as configured
+    #[arg(long, value_name = "PLACE")]
+    place: Option<Place>,
     /// Whether abide may turn on linger for you, which sessions need to survive your logout; remembered
-    #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
     linger: Option<bool>,
     /// How this directory is given: `shared`, or a `worktree` or `clone` of its own; default: as the workspace says
     #[arg(long, value_name = "MODE")]
@@ -93,7 +96,12 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     super::check_name(args.name.as_deref(), &context.store)?;
     linger::settle(args.linger, context)?;
     let detach = args.detach;
-    let loaded = with_surroundings(&dir, context, |around| {
+    let workspace = context.config.workspace_for(&dir).map_err(|error| match error {
+        ConfigError::Refused(why) => CommandError::failed(why),
+        mistakes => CommandError::failed(mistakes)
+            .hint("it may be the workspace of this directory: correct it, or move it away"),
+    })?;
+    let loaded = surrounded(workspace, context, |around| {
         if !args.describes_a_new_one() && comes_back(around, &dir, args.program.as_deref(), context)? {
             return Ok(None);
         }
@@ -104,11 +112,11 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             name: args.name,
             policy,
             dir: dir.clone(),
-            role: around.settings.role.to_string(),
+            role,
+            place: args.place.unwrap_or(around.settings.place),
             substrate: args.substrate.unwrap_or(around.settings.substrate),
             take: args.adopt.map(Take::Adopt).or(args.fork.map(Take::Fork)),
             wish: Wish { isolation: args.isolation, base: args.base, branch: args.branch },
-            setup: setup(around, role),
         };
         load::load(around, &request).map(Some).map_err(CommandError::failed)
     })?;
@@ -147,23 +155,29 @@ fn comes_back(
     Ok(matches!(answer, Answer::Done))
 }
 
-/// The command that makes a new instance ready: the workspace's, else the role's.
-fn setup(around: &Surroundings<'_>, role: Role) -> Vec<String> {
-    let own = around.workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
-    own.or(role.setup).unwrap_or_default()
-}
-
-/// Gathers what a start from `dir` needs, and starts.
+/// Gathers what a start from `dir` needs, and starts. What is there already says itself how it runs, so a workspace that can
+/// not be read is no reason to leave it.
 pub fn with_surroundings<T>(
     dir: &Path,
     context: &Context,
     start: impl FnOnce(&mut Surroundings<'_>) -> T,
 ) -> Outcome<T> {
-    let scope = context.config.workspace_for(dir).map_err(CommandError::failed)?;
-    let mut settings = context.config.load().map_err(CommandError::failed)?;
-    let workspace = scope.workspace.inspect(|(_, workspace)| {
-        settings = settings.clone().overridden_by(workspace);
+    let workspace = context.config.workspace_for(dir).unwrap_or_else(|error| {
+        context.warn(&error.to_string());
+        None
     });
+    surrounded(workspace, context, start)
+}
+
+fn surrounded<T>(
+    workspace: Option<(Name, Workspace)>,
+    context: &Context,
+    start: impl FnOnce(&mut Surroundings<'_>) -> T,
+) -> Outcome<T> {
+    let mut settings = context.config.load().map_err(CommandError::failed)?;
+    if let Some((_, workspace)) = &workspace {
+        settings = settings.overridden_by(workspace);
+    }
     let env: BTreeMap<_, _> = std::env::vars_os().collect();
     Ok(start(&mut Surroundings {
         store: &context.open_store()?,

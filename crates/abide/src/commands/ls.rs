@@ -1,22 +1,26 @@
 //! `abide ls`
 
+use std::io::IsTerminal;
+
 use abide_engine::list::{self, Listing, Row, SessionRow};
 use abide_engine::reconcile;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Timestamp};
 use abide_sys::clock;
+use clap::CommandFactory;
 
+use crate::cli::Cli;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::print::{Table, Tone};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide ls             everything there is
+  abide ls             everything there is; `abide` alone does the same
   abide ls --json      the same for a program; docs/json.md describes the shape";
 
 /// List instances and their sessions
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// Print JSON
@@ -25,16 +29,44 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
-    let mut listing = list::listing(entries);
-    list::add_live(&mut listing, &context.store);
+    let listing = listing(context)?;
     if args.json {
         return Ok(context.printer.json(&listing)?);
     }
-    if listing.instances.is_empty() && listing.damaged.is_empty() {
+    show(&listing, context)
+}
+
+/// What `abide` without a verb shows: the instances, and to a person what can be done with them, or with abide at all.
+pub fn overview(context: &mut Context) -> Outcome {
+    let listing = listing(context)?;
+    if !std::io::stdout().is_terminal() {
+        return show(&listing, context);
+    }
+    if is_empty(&listing) {
+        return Ok(Cli::command().print_help()?);
+    }
+    show(&listing, context)?;
+    let help = "`abide hardline ID` attaches, `abide load` starts another, `abide --help` names every verb";
+    Ok(context.printer.toned_line(Tone::Faint, help)?)
+}
+
+fn show(listing: &Listing, context: &Context) -> Outcome {
+    if is_empty(listing) {
         return Ok(context.printer.line("Nothing here yet. `abide load` starts an agent.")?);
     }
-    Ok(context.printer.table(&table(&listing))?)
+    Ok(context.printer.table(&table(listing))?)
+}
+
+/// Everything there is, as it is now.
+pub fn listing(context: &Context) -> Outcome<Listing> {
+    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let mut listing = list::listing(entries);
+    list::add_live(&mut listing, &context.store);
+    Ok(listing)
+}
+
+fn is_empty(listing: &Listing) -> bool {
+    listing.instances.is_empty() && listing.damaged.is_empty()
 }
 
 fn table(listing: &Listing) -> Table {

@@ -4,7 +4,6 @@ pub mod capsule;
 pub mod come_back;
 pub mod completions;
 pub mod config;
-pub mod console;
 pub mod conversations;
 pub mod doctor;
 pub mod eject;
@@ -27,8 +26,6 @@ pub mod upgrade;
 pub mod wait;
 pub mod workspace;
 
-use std::io::IsTerminal;
-
 use abide_capsule::session::SessionId;
 use abide_engine::boot::{self, BootFailure};
 use abide_engine::substrate::{self, Substrate};
@@ -43,12 +40,10 @@ use crate::error::{CommandError, Outcome};
 /// Runs `verb`, or what stands for none.
 pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
     match verb {
-        None if std::io::stdout().is_terminal() => console::run(console::Args {}, context),
-        None => ls::run(ls::Args::default(), context),
+        None => ls::overview(context),
         Some(Verb::Load(args)) => load::run(args, context),
         Some(Verb::Hardline(args)) => hardline::run(args, context),
         Some(Verb::Resume(args)) => resume::run(args, context),
-        Some(Verb::Console(args)) => console::run(args, context),
         Some(Verb::Conversations(args)) => conversations::run(args, context),
         Some(Verb::Ls(args)) => ls::run(args, context),
         Some(Verb::Send(args)) => send::run(args, context),
@@ -70,12 +65,6 @@ pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
     }
 }
 
-/// The answer of a verb whose part of abide does not exist yet. Nothing was changed.
-fn not_there_yet(verb: &str) -> CommandError {
-    CommandError::failed(format!("`abide {verb}` is not there yet in this version"))
-        .hint("CHANGELOG.md lists what is")
-}
-
 /// The instance that `word` means.
 fn find(word: &str, context: &Context) -> Outcome<InstanceId> {
     context.store.resolve(word).map_err(CommandError::failed)
@@ -86,11 +75,11 @@ fn session_target(word: &str, context: &Context) -> Outcome<(Box<dyn Substrate>,
     let found = target::find(&context.store, word).map_err(CommandError::failed)?;
     let held = substrate::of(&context.store, found.instance.id);
     if let Some(session) = found.session {
-        return Ok((held, SessionId::new(session.to_string()).map_err(CommandError::failed)?));
+        return Ok((held, session));
     }
     let status = held.status().map_err(CommandError::failed)?;
     match &status.sessions[..] {
-        [only] => Ok((held, only.id.clone())),
+        [only] => Ok((held, only.id)),
         [] => Err(CommandError::failed(format!("{} has no session", found.instance.id.display_name()))),
         several => {
             let all: Vec<String> = several.iter().map(|s| format!("{word}/{} ({})", s.id, s.name)).collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use abide_engine::prune::{self, Plan, Request};
+use abide_engine::prune::{self, Plan, Request, Within};
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
 use abide_sys::clock;
@@ -21,7 +21,7 @@ Examples:
   abide prune --discard-restorable --older-than 30
                                            kept instances too that nobody touched for 30 days
   abide prune --discard-restorable --scope shop
-                                           all that is kept of the workspace `shop`, or of a directory
+                                           all that is kept of the workspace `shop`; `.` is this directory
 
 Kept instances are never touched without --discard-restorable, which first lists what each holds that exists nowhere
 else. They go to the trash, from where `abide trash restore` brings them back until their time there is over.";
@@ -39,7 +39,7 @@ pub struct Args {
     /// Only what was kept for more than so many days
     #[arg(long, value_name = "DAYS")]
     older_than: Option<u32>,
-    /// Only of this workspace, or of this directory and what is below it
+    /// Only of this workspace, or of this directory (`.`, `./api`, `/srv/api`) and what is below it
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
     /// Kept instances too, after listing what they hold
@@ -51,7 +51,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let settings = context.config.load().map_err(CommandError::failed)?;
     let request = Request {
         older_than: args.older_than.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
-        scope: args.scope,
+        scope: args.scope.map(within).transpose()?,
         restorable: args.discard_restorable,
     };
     let plan = prune::plan(&std::env::current_dir()?, &context.store, &context.config, &settings, &request)
@@ -88,6 +88,16 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
                 .hint("`abide explain ID` says more"))
         }
     }
+}
+
+/// What `scope` means: a word is a workspace, and everything else a directory.
+fn within(scope: String) -> Outcome<Within> {
+    if !scope.contains('/') && !scope.starts_with('.') {
+        return Ok(Within::Workspace(scope));
+    }
+    // A directory that is gone may still have instances.
+    let dir = std::fs::canonicalize(&scope).or_else(|_| std::path::absolute(&scope))?;
+    Ok(Within::Dir(dir))
 }
 
 fn show(plan: &Plan, context: &Context) -> Outcome {

@@ -1,7 +1,7 @@
 //! `abide resume`
 
 use abide_engine::resume::{self, Brake};
-use abide_engine::{reconcile, target};
+use abide_engine::{Error, reconcile, target};
 use abide_model::Instance;
 
 use crate::context::Context;
@@ -95,7 +95,9 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
         let resumed = load::with_surroundings(&instance.scope.dir, context, |around| {
             around.continue_turn = args.continue_turn;
             resume::resume_watched(around, id)
-        })?;
+        });
+        // Whatever is in the way of one is no reason to leave the others where they are.
+        let resumed = resumed.unwrap_or_else(|error| Err(Error::Other(error.to_string())));
         brake.note(&resumed);
         tried += 1;
         let line = match resumed {

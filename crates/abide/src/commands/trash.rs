@@ -5,6 +5,7 @@ use abide_model::time::human;
 use abide_store::{ResolveError, TrashEntry};
 use abide_sys::clock;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -59,13 +60,7 @@ enum Verb {
     },
 }
 
-/// The shape of `list --json`.
-#[derive(Serialize)]
-struct Listing {
-    version: u32,
-    trash: Vec<Row>,
-}
-
+/// A removed instance in `list --json`.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -100,7 +95,7 @@ fn row(entry: &TrashEntry, context: &Context) -> Row {
         dir: instance.ok().map(|i| i.scope.dir.display().to_string()),
         reason: instance.ok().and_then(|i| i.status.status.reason().map(str::to_owned)),
         because: instance.ok().map(|i| i.status.because.clone()),
-        bytes: context.store.trash_size(&entry.name).unwrap_or(0),
+        bytes: context.store.trash_size(&entry.name, None).unwrap_or(0),
         damaged: instance.err().map(ToString::to_string),
     }
 }
@@ -108,7 +103,7 @@ fn row(entry: &TrashEntry, context: &Context) -> Row {
 fn list(json: bool, context: &Context) -> Outcome {
     let rows: Vec<Row> = entries(context)?.iter().map(|entry| row(entry, context)).collect();
     if json {
-        return Ok(context.printer.json(&Listing { version: 1, trash: rows })?);
+        return Ok(context.printer.json(&json!({ "version": 1, "trash": rows }))?);
     }
     if rows.is_empty() {
         return Ok(context.printer.line("The trash is empty.")?);

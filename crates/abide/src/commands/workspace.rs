@@ -1,8 +1,9 @@
 //! `abide workspace`
 
-use abide_config::{ConfigError, Edit, Name, NewMount, Workspace};
+use abide_config::{ConfigError, Edit, Name, Workspace};
 use abide_model::{Isolation, Place, Policy};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -75,7 +76,7 @@ struct Changes {
     /// The role to use
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
-    /// Where instances live: host or docker
+    /// Where instances live: host; docker can be written down, and not be started yet
     #[arg(long, value_name = "PLACE")]
     place: Option<Place>,
     /// Give instances this directory, at the same path
@@ -116,8 +117,7 @@ impl Changes {
         }
         edits.extend(self.unmount.into_iter().map(|target| Edit::RemoveMount { target }));
         for source in self.mount {
-            let source = absolute(source)?;
-            edits.push(Edit::AddMount(NewMount { source, isolation: self.isolation, ..NewMount::default() }));
+            edits.push(Edit::AddMount { source: absolute(source)?, isolation: self.isolation });
         }
         Ok(edits)
     }
@@ -132,13 +132,7 @@ fn absolute(path: String) -> Outcome<String> {
     full.into_os_string().into_string().map_err(|_| CommandError::usage(format!("`{path}` is not text")))
 }
 
-/// The shape of `list --json`.
-#[derive(Serialize)]
-struct Listing {
-    version: u32,
-    workspaces: Vec<Row>,
-}
-
+/// A workspace in `list --json`.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -186,6 +180,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
                 .create_workspace(&name, &dir, &changes.edits()?)
                 .map_err(CommandError::failed)?;
             tracing::info!(%name, "workspace made");
+            tell_what_is_not_there(&made, context);
             Ok(context.printer.line(format!("{name} is {}", made.dir.display()))?)
         }
         Verb::Edit { name, changes } => {
@@ -195,8 +190,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
                     CommandError::usage("nothing to change").hint("see `abide workspace edit --help`")
                 );
             }
-            context.config.edit_workspace(&name, &edits).map_err(CommandError::failed)?;
+            let changed = context.config.edit_workspace(&name, &edits).map_err(CommandError::failed)?;
             tracing::info!(%name, "workspace changed");
+            tell_what_is_not_there(&changed, context);
             Ok(())
         }
         Verb::Remove { name, yes } => {
@@ -212,11 +208,19 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
 }
 
+fn tell_what_is_not_there(workspace: &Workspace, context: &Context) {
+    if let Some(place) = workspace.place.filter(|place| *place != Place::Host) {
+        context.warn(&format!(
+            "this version can not start anything in {place}; `abide load --place host` does without"
+        ));
+    }
+}
+
 fn list(json: bool, context: &Context) -> Outcome {
     let all = context.config.workspaces().map_err(CommandError::failed)?;
     let rows: Vec<Row> = all.into_iter().map(|(name, workspace)| Row::new(name, workspace)).collect();
     if json {
-        return Ok(context.printer.json(&Listing { version: 1, workspaces: rows })?);
+        return Ok(context.printer.json(&json!({ "version": 1, "workspaces": rows }))?);
     }
     if rows.is_empty() {
         return Ok(context

@@ -7,13 +7,14 @@ use abide_capsule::keeper::{ExitRecord, LaunchError};
 use abide_capsule::pane::{Door, Guest, Order};
 use abide_capsule::session::SpawnSpec;
 use abide_capsule::unit::Unit;
-use abide_model::{Instance, vars};
+use abide_model::{Instance, SessionId, vars};
 use abide_places::tmux::{GENERATION, HOME, ID, NewSession, Server, Window, home_mark};
 use abide_places::unit::{self, Outcome};
 use abide_sys::process;
 
+use crate::error::Error;
 use crate::live;
-use crate::start::{StartError, Surroundings, spec};
+use crate::start::{Surroundings, spec};
 
 /// Starts a tmux session for `instance` with a pane for each of its sessions.
 ///
@@ -23,7 +24,7 @@ pub(in crate::substrate) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
     warnings: &mut Vec<String>,
-) -> Result<Outcome, StartError> {
+) -> Result<Outcome, Error> {
     let specs = specs(around, instance, warnings)?;
     let unit = live::unit(around.store, instance.id);
     unit.prepare_state().map_err(failed)?;
@@ -54,18 +55,19 @@ fn place(around: &Surroundings<'_>, server: u32, found: bool, guests: &[Guest]) 
     }
 }
 
-fn write_down(unit: &Unit, instance: &Instance, server: &Server, pid: u32) -> Result<(), StartError> {
+fn write_down(unit: &Unit, instance: &Instance, server: &Server, pid: u32) -> Result<(), Error> {
     let keeper = process::identity(pid).ok_or_else(|| failed("its server ended at once"))?;
     let mut record = ExitRecord::running(instance.generation, keeper);
     record.tmux = Some(server.socket().into());
     record.begin(unit).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => StartError::Launch(LaunchError::AlreadyRunning),
+        io::ErrorKind::WouldBlock => Error::Launch(LaunchError::AlreadyRunning),
         _ => failed(error),
     })
 }
 
-fn failed(why: impl ToString) -> StartError {
-    StartError::Tmux(why.to_string())
+fn failed(why: impl ToString) -> Error {
+    let why = why.to_string();
+    Error::Other(format!("tmux could not hold the sessions: {why}; `--substrate capsule` does without it"))
 }
 
 /// What the sessions are to run. One that can not be had must not take the others down, unless it is the first.
@@ -73,7 +75,7 @@ fn specs(
     around: &Surroundings<'_>,
     instance: &Instance,
     warnings: &mut Vec<String>,
-) -> Result<Vec<SpawnSpec>, StartError> {
+) -> Result<Vec<SpawnSpec>, Error> {
     let mut specs = Vec::new();
     for session in &instance.sessions {
         match spec(around, instance, session, warnings) {
@@ -82,7 +84,7 @@ fn specs(
             Err(why) => tracing::warn!(id = %instance.id, session = %session.id, "did not start: {why}"),
         }
     }
-    if specs.is_empty() { Err(StartError::NoSession(instance.id)) } else { Ok(specs) }
+    if specs.is_empty() { Err(Error::NoSession(instance.id)) } else { Ok(specs) }
 }
 
 /// Opens the panes, in which processes of ours wait; gives the server's process.
@@ -91,11 +93,12 @@ fn open(
     instance: &Instance,
     server: &Server,
     specs: &[SpawnSpec],
-) -> Result<u32, StartError> {
+) -> Result<u32, Error> {
     let (name, home) = (instance.id.display_name(), around.store.layout().home());
-    let enter = |session: Option<&str>| -> Vec<OsString> {
-        let words = ["capsule", "enter", instance.id.as_str()].into_iter().chain(session);
-        std::iter::once(around.exe.clone().into_os_string()).chain(words.map(Into::into)).collect()
+    let enter = |session: Option<SessionId>| -> Vec<OsString> {
+        let words = ["capsule", "enter", instance.id.as_str()].map(OsString::from).into_iter();
+        let session = session.map(|session| session.to_string().into());
+        std::iter::once(around.exe.clone().into_os_string()).chain(words).chain(session).collect()
     };
     let mut env = vec![(vars::ABIDE_HOME, home.as_os_str().to_owned())];
     for name in [vars::HOME, vars::XDG_CONFIG_HOME, vars::ABIDE_LOG] {
@@ -119,7 +122,7 @@ fn open(
     };
     let mut pid = 0;
     for (index, spec) in specs.iter().enumerate() {
-        let argv = enter(Some(spec.id.as_str()));
+        let argv = enter(Some(spec.id));
         let window = Window { name: &spec.name, cwd: spec.cwd.as_path(), argv: &argv };
         match index {
             0 => pid = server.new_session(&session, &window).map_err(failed)?,
@@ -130,7 +133,7 @@ fn open(
 }
 
 /// Tells the panes what to run, in the order of the sessions. Only the first has to start.
-fn begin(instance: &Instance, specs: &[SpawnSpec], mut guests: Vec<Guest>) -> Result<(), StartError> {
+fn begin(instance: &Instance, specs: &[SpawnSpec], mut guests: Vec<Guest>) -> Result<(), Error> {
     for (index, spec) in specs.iter().enumerate() {
         let Some(place) = guests.iter().position(|guest| guest.session == spec.id) else {
             return Err(failed(format!("no pane for {} was opened", spec.id)));

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::protocol::{Format, Refusal, Until, WaitOutcome, WaitReply, error_code};
+use abide_capsule::protocol::{Format, Until, WaitOutcome, WaitReply};
 use abide_capsule::session::SessionId;
+use abide_model::Doing;
+use abide_model::activity;
 use abide_places::tmux::Pane;
 use abide_sys::clock;
 
@@ -26,17 +28,22 @@ pub(super) fn wait(
 ) -> Result<WaitReply, Trouble> {
     let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
     let reply = |outcome, exit, line| Ok(WaitReply { outcome, exit, line });
+    let mut idle: Option<Instant> = None;
     // A session that never was is an error; one that ends meanwhile is an end.
     tmux.pane(session)?;
     loop {
-        let Some(pane) = tmux.panes()?.into_iter().find(|pane| pane.session == session.as_str()) else {
+        let Some(pane) = tmux.panes()?.into_iter().find(|pane| pane.session == session.to_string()) else {
             let outcome = if *until == Until::Exit { WaitOutcome::Reached } else { WaitOutcome::Exited };
             return reply(outcome, tmux.exit(session), None);
         };
         match until {
             Until::Exit => {}
             Until::Idle { quiet_ms: wanted } => {
-                if quiet_ms(&pane) >= *wanted {
+                let told = tmux.look(&pane).map(|seen| seen.activity.state != Doing::Working);
+                idle = told.unwrap_or(false).then(|| idle.unwrap_or_else(Instant::now));
+                // What was just typed may not have been taken notice of.
+                let settled = idle.is_some_and(|since| since.elapsed() >= activity::SETTLE);
+                if settled || told.is_none() && quiet_ms(&pane) >= *wanted {
                     return reply(WaitOutcome::Reached, None, None);
                 }
             }
@@ -49,9 +56,10 @@ pub(super) fn wait(
                     return reply(WaitOutcome::Reached, None, found);
                 }
             }
-            _ => {
-                let text = "what a session in tmux waits for can not be told; wait for a text or for quiet";
-                return Err(Refusal::new(error_code::BAD_REQUEST, text).into());
+            Until::NeedsInput => {
+                if tmux.look(&pane).is_some_and(|seen| seen.activity.state == Doing::NeedsInput) {
+                    return reply(WaitOutcome::Reached, None, None);
+                }
             }
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {

@@ -1,0 +1,66 @@
+//! What can go wrong in the engine, each with what to do next.
+
+use abide_capsule::keeper::LaunchError;
+use abide_git::GitError;
+use abide_model::InstanceId;
+use abide_model::status::Refusal;
+use abide_store::{ReadError, ResolveError};
+
+use crate::boot::BootFailure;
+use crate::conversations::TakeError;
+use crate::secrets::SecretError;
+
+/// Why a verb was not carried out, or not to its end. Unless it says otherwise, an instance that it is about is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] abide_store::Error),
+    /// A word names no instance.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// The status of the instance does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Git, or the file system, refused.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A value that the environment needs can not be had.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The conversation that was asked for can not be taken up.
+    #[error(transparent)]
+    Take(#[from] TakeError),
+    /// The set-up command did not succeed; a resume runs it again.
+    #[error("the set-up command `{command}` {problem}")]
+    Setup {
+        /// The command.
+        command: String,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
+    /// The capsule or the program in it did not start.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The system gave no random number for an id.
+    #[error("no id for the conversation could be made: {0}")]
+    Mint(#[from] std::io::Error),
+    /// An agent did not come up.
+    #[error(transparent)]
+    Boot(#[from] BootFailure),
+    /// The manifest holds no session to start.
+    #[error("{} has no session to start", .0.display_name())]
+    NoSession(InstanceId),
+    /// It does not stop, so everything stays where it is.
+    #[error("ab-{0} does not stop; `abide explain {0}` names its processes")]
+    StillRuns(InstanceId),
+    /// Something else, which nobody has to tell from the rest.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        Self::Store(error.into())
+    }
+}

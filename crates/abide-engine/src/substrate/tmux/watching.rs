@@ -1,0 +1,58 @@
+//! What a session in tmux is doing. Nobody watches it: it is looked at when somebody asks, with everything that an agent says
+//! elsewhere, its title and its screen. What a program says through its terminal tmux keeps to itself.
+
+use std::time::{Duration, Instant};
+
+use abide_capsule::mux::{self, Look, Watched};
+use abide_capsule::pane::{Heard, InPane};
+use abide_capsule::protocol::{Activity, EvidenceReply, Format, Statement};
+use abide_model::Doing;
+use abide_model::activity::{self, Evidence};
+use abide_places::tmux::Pane;
+use abide_sys::clock;
+
+use super::{Tmux, drawing, size, waiting};
+
+impl Tmux {
+    /// What the session in `pane` is doing, and who says so. `None` where nothing says.
+    pub(super) fn look(&self, pane: &Pane) -> Option<EvidenceReply> {
+        let (session, generation) = (pane.session.parse().ok()?, self.record.generation);
+        let known = InPane::read(&self.unit, &session, generation)?;
+        let mut watcher = abide_agents::activity::watch(Watched { pid: known.pid, meta: &known.meta })?;
+        let now = Instant::now();
+        if let Some(heard) = Heard::last(&self.unit, &session, generation) {
+            let at = now.checked_sub(heard.at.age(clock::now())).unwrap_or(now);
+            watcher.hear(&heard.report, at);
+        }
+        let captured = self.server.capture(&pane.id, false).ok()?;
+        let drawn = mux::drawn_by(&session, size(pane), &drawing(&captured), Format::Text, false).ok()?;
+        let seen = watcher.look(&Look { now, title: &pane.title, screen: Some(&drawn.lines) });
+        let quiet = Duration::from_millis(waiting::quiet_ms(pane));
+        (!seen.evidence.is_empty()).then(|| reply(&seen.evidence, quiet))
+    }
+
+    /// The same, of one of which nothing says anything.
+    pub(super) fn unknown(&self, pane: &Pane) -> EvidenceReply {
+        let because =
+            "nothing says; what a program says through its terminal does not get out of tmux".to_owned();
+        let for_ms = waiting::quiet_ms(pane);
+        let activity = Activity { state: Doing::Unknown, for_ms, because, question: None };
+        EvidenceReply { activity, statements: Vec::new() }
+    }
+}
+
+fn reply(evidence: &[Evidence], quiet: Duration) -> EvidenceReply {
+    let millis = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    let activity::Activity { doing, age, because, question, .. } =
+        activity::decide(evidence, quiet, Doing::Unknown);
+    let statement = |one: &Evidence| Statement {
+        source: one.source,
+        says: one.says,
+        for_ms: millis(one.age),
+        detail: one.detail.clone(),
+    };
+    EvidenceReply {
+        activity: Activity { state: doing, for_ms: millis(age), because, question },
+        statements: evidence.iter().map(statement).collect(),
+    }
+}
