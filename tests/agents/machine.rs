@@ -144,6 +144,15 @@ impl Machine {
         });
     }
 
+    /// Refuses what the agent asks. One that has only just drawn its question may not listen yet.
+    #[track_caller]
+    pub fn refuse(&self, id: &str) {
+        self.sees(id, self.agent.asks);
+        self.again_until(id, "the refusal to be taken", &["--key", "Escape"], || {
+            !self.host.peek(id).contains(self.agent.asks)
+        });
+    }
+
     /// Has the agent begin a new conversation.
     #[track_caller]
     pub fn begin_anew(&self, id: &str) {

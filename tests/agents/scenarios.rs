@@ -168,8 +168,7 @@ pub fn refuse(agent: &'static Agent) {
     let id = machine.load();
     ask_for_tool(&machine, &id);
     machine.is(&id, &["needs_input"]);
-    machine.sees(&id, agent.asks);
-    machine.press(&id, &["Escape"]);
+    machine.refuse(&id);
     machine.is(&id, &["idle"]);
     assert!(!exists(machine.host.path("work/digging")), "what was refused was done");
 }

@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use abide_testkit::eventually;
+
 use crate::common::host;
 
 #[test]
@@ -17,6 +19,11 @@ fn send_wait_and_peek_drive_a_session() {
     host.abide(["send", &id, "--no-enter", "half "]).ok();
     let waiting =
         host.command(host.program()).args(["wait", &id, "--exit"]).stdout(Stdio::piped()).spawn().unwrap();
+    let fds = format!("/proc/{}/fd", waiting.id());
+    eventually("the wait to be connected", || {
+        let targets = std::fs::read_dir(&fds).ok()?.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+        targets.into_iter().any(|target| target.to_string_lossy().starts_with("socket:")).then_some(())
+    });
     host.abide(["send", &id, "--key", "C-u", "--key", "e", "--key", "x"]).ok();
     host.abide(["send", &id, "it 4"]).ok();
     let said = waiting.wait_with_output().unwrap();

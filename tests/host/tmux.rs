@@ -283,6 +283,11 @@ fn a_pane_that_is_closed_beside_others_is_done_with_and_the_others_go_on() {
     let (first, second) = (host.pid(&id, 0), host.pid(&id, 1));
     host.tmux(&["kill-pane", "-t", &format!("=ab-{id}:.1")]);
     wait_for_death(second);
+    // Otherwise it ends together with the other, and comes back with it.
+    eventually("its end to be written down", || {
+        let sessions = host.row(&id)?["sessions"].as_array()?.clone();
+        sessions.get(1).is_none_or(|session| !session["exit"].is_null()).then_some(())
+    });
     assert!(alive(first));
     assert_eq!(host.state(&id), "active");
     host.tmux(&["kill-session", "-t", &format!("=ab-{id}")]);

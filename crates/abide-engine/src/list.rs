@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::StatusReply;
+use abide_capsule::unit::Unit;
 use abide_model::{Doing, Instance, InstanceId, Place, Session, Timestamp};
 use abide_store::{Entry, Store};
 use abide_sys::clock;
@@ -162,6 +164,7 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
                     Ok(status) => {
                         follow_conversations(&mut row, store, id, &status);
                         merge(&mut row, status);
+                        note_ended(&mut row, &live::unit(store, id));
                     }
                     Err(error) => tracing::warn!(%id, "no status: {error}"),
                 }
@@ -210,6 +213,22 @@ fn merge(row: &mut Row, status: StatusReply) {
         }
         let exit = live.exit.map(|exit| finish::exit_of(exit, None, false).to_string());
         session.exit = exit.or(session.exit.take());
+    }
+}
+
+/// A session that has ended beside others is told of by nobody who lives.
+fn note_ended(row: &mut Row, unit: &Unit) {
+    let generation = row.generation;
+    let unheard = |session: &&mut SessionRow| session.pid.is_none() && session.exit.is_none();
+    let mut unheard = row.sessions.iter_mut().filter(unheard).peekable();
+    if unheard.peek().is_none() {
+        return;
+    }
+    let record = ExitRecord::read(unit).ok().flatten().filter(|record| record.generation == generation);
+    for (row, record) in unheard.filter_map(|row| Some((row, record.as_ref()?))) {
+        let ended = record.sessions.iter().find(|session| session.id.to_string() == row.id);
+        let exit = ended.and_then(|session| Some((session.exit?, session.ended_ms, session.stopped)));
+        row.exit = exit.map(|(exit, at, stopped)| finish::exit_of(exit, at, stopped).to_string());
     }
 }
 

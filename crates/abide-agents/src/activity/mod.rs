@@ -22,8 +22,9 @@ use crate::hooks::{self, Injection, Reporter};
 use crate::registry::Registry;
 use crate::rules::{Reading, Rules};
 
-/// How much later than a transcript a screen may show the same thing.
+/// How much later than a transcript a screen shows the same thing, and how much later it may on a busy machine.
 const LAG: Duration = Duration::from_millis(500);
+const LONGEST_LAG: Duration = Duration::from_secs(5);
 
 /// Reads what the last bytes of a transcript say.
 pub type Tail = fn(&[u8]) -> Option<Statement>;
@@ -166,13 +167,15 @@ impl AgentWatcher {
         let (_, since) = [&self.title, &self.screen].into_iter().find(works)?.0.as_ref()?;
         let worked = now.saturating_duration_since(*since);
         // What shows that it works may come after what it has written by then.
-        let since = SystemTime::now().checked_sub(worked + LAG)?;
+        let began = SystemTime::now().checked_sub(worked)?;
         let Launch { config_dir, cwd, conversation, started, .. } = &self.launch;
+        let last = self.transcript.written();
         // Of a conversation that was not written down yet nobody knows that it is not the one.
-        let left = conversation.is_none() || self.transcript.written().is_some_and(|written| written < since);
+        let left = conversation.is_none() || last.is_some_and(|last| last + LAG < began);
         if worked < SETTLE || !left || !self.transcript.is_due(now) {
             return None;
         }
+        let since = last.max(began.checked_sub(LONGEST_LAG))?;
         let mut written = agent.discover(config_dir, Some(cwd), timestamp(since));
         written.retain(|one| {
             Some(&one.id) != conversation.as_ref() && tail::was_begun_since(&one.path, *started)

@@ -111,12 +111,22 @@ fn tone(state: &str) -> Tone {
 }
 
 fn sessions(row: &Row, now: Timestamp) -> String {
-    row.sessions.iter().map(|session| described(session, now)).collect::<Vec<_>>().join(", ")
+    // Where nothing runs, that they have ended needs no word.
+    let ended = |session: &SessionRow| session.exit.as_ref().filter(|_| row.state == "active").cloned();
+    let described = |session: &SessionRow| match ended(session) {
+        Some(exit) => format!("{} ({exit})", name(session)),
+        None => described(session, now),
+    };
+    row.sessions.iter().map(described).collect::<Vec<_>>().join(", ")
+}
+
+fn name(session: &SessionRow) -> &str {
+    session.label.as_deref().unwrap_or(&session.name)
 }
 
 /// A session and what it is doing, where that is known.
 fn described(session: &SessionRow, now: Timestamp) -> String {
-    let name = session.label.as_deref().unwrap_or(&session.name);
+    let name = name(session);
     match (session.activity, session.activity_since) {
         (None | Some(Doing::Unknown), _) | (_, None) => name.to_owned(),
         (Some(doing), Some(since)) => {
