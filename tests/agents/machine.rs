@@ -41,6 +41,9 @@ pub struct Machine {
     agent: &'static Agent,
 }
 
+/// What is on a screen after a resume is then what the agent drew, not what abide kept; and every agent's hooks are set.
+const CONFIG: &str = "version = 1\njournal = \"off\"\n\n[agents.codex]\nhooks = true\n";
+
 impl Machine {
     /// A machine whose only agent is `agent`; `None` if the agents are not installed.
     pub fn with(agent: &'static Agent) -> Option<Self> {
@@ -54,8 +57,7 @@ impl Machine {
         let path = std::env::var("PATH").unwrap();
         sandbox
             .set("PATH", format!("{}:{path}", PathBuf::from(installed).join("node_modules/.bin").display()));
-        // What is on a screen after a resume is then what the agent drew, not what abide kept.
-        sandbox.write("home/.config/abide/config.toml", "version = 1\njournal = \"off\"\n");
+        sandbox.write("home/.config/abide/config.toml", CONFIG);
         let api = ModelApi::start();
         (agent.configure)(&mut sandbox, api.url());
         Some(Self { host: Host { sandbox }, api, agent })

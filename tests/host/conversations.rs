@@ -603,6 +603,21 @@ fn an_agent_is_asked_what_it_offers_once_until_another_is_installed() {
 }
 
 #[test]
+fn an_agent_that_asks_about_hooks_is_given_some_only_if_the_operator_vouches_for_them() {
+    let mut host = machine();
+    let script = "if [ \"$1\" = --help ]; then echo --dangerously-bypass-hook-trust; else echo \"$@\" >~/given; echo ready; exec cat; fi";
+    host.add_program("codex", script);
+    let given = |host: &Agents| {
+        host.load_agent("codex", &[]);
+        eventually("its arguments", || std::fs::read_to_string(host.path("home/given")).ok())
+    };
+    assert!(!given(&host).contains("hooks"), "codex would not have been asked");
+    std::fs::remove_file(host.path("home/given")).unwrap();
+    host.abide(["config", "set", "agents.codex.hooks", "true"]).ok();
+    assert!(given(&host).contains("hooks={"));
+}
+
+#[test]
 fn a_cut_turn_is_gone_on_with_only_if_that_is_asked_for() {
     let host = machine();
     let id = host.load_agent("claude", &[]);

@@ -93,6 +93,7 @@ static PROFILE: Profile = Profile {
         tail: Some(tail),
         registry: true,
         hooks: Some(hooks),
+        ..Signs::NONE
     },
     ..Profile::UNKNOWN
 };

@@ -85,6 +85,7 @@ static PROFILE: Profile = Profile {
         rules: include_str!("rules/codex.toml"),
         tail: Some(tail),
         hooks: Some(hooks),
+        vouched: true,
         ..Signs::NONE
     },
     ..Profile::UNKNOWN

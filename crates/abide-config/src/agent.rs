@@ -27,6 +27,8 @@ record! {
         config_dir: Option<PathBuf> as Optional<HostPath>,
         /// Variable given to the agent, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
+        /// Whether abide sets hooks for each launch; unset, it does, except for codex, which asks about hooks: `true` vouches for abide's.
+        hooks: Option<bool> as Optional<Flag>,
         /// Whether a resumed agent is told to go on with an interrupted turn; unset, it is not.
         continue_turn: Option<bool> as Optional<Flag>,
         /// Command that resumes conversation `{id}`, for an agent that abide does not know.
@@ -123,6 +125,7 @@ impl Agent {
             args: over.args.clone().or(self.args),
             config_dir: over.config_dir.clone().or(self.config_dir),
             env: self.env,
+            hooks: over.hooks.or(self.hooks),
             continue_turn: over.continue_turn.or(self.continue_turn),
             resume: over.resume.clone().or(self.resume),
             fork: over.fork.clone().or(self.fork),

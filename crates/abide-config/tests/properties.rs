@@ -90,6 +90,7 @@ fn cases() -> Vec<Case> {
             (agent("env"), variable()).prop_map(|(agent, name)| format!("{agent}.{name}")).boxed(),
             reference(),
         ),
+        ("agents.<name>.hooks", agent("hooks"), words(&["true", "false"])),
         ("agents.<name>.continue_turn", agent("continue_turn"), words(&["true", "false"])),
         ("agents.<name>.resume", agent("resume"), with_id()),
         ("agents.<name>.fork", agent("fork"), with_id()),

@@ -41,6 +41,8 @@ pub(crate) struct Running<'a> {
     pub help: &'a str,
     /// What the operator says about its titles and screens.
     pub rules: serde_json::Value,
+    /// Whether the operator wants its hooks set.
+    pub hooks: Option<bool>,
 }
 
 /// What the configuration says about an agent's titles and screens, in the form of the rules that abide has itself.
@@ -92,7 +94,8 @@ fn hooks_of(
     argv: &[String],
     env: &BTreeMap<OsString, OsString>,
 ) -> Option<Injection> {
-    let hooks = run.agent.profile().signs.hooks?;
+    let signs = run.agent.profile().signs;
+    let hooks = signs.hooks.filter(|_| run.hooks.unwrap_or(!signs.vouched))?;
     if run.agent.typed(argv) == Typed::Command {
         return None;
     }

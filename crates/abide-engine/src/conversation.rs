@@ -56,7 +56,8 @@ pub(crate) fn prepare(
     let help = &help::of(around, agent, &prepared.argv, env, &session.cwd);
     let mut argv = agent.adjust_for(help, prepared.argv);
     let rules = described.map(activity::rules_of).unwrap_or_default();
-    let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules };
+    let hooks = described.and_then(|described| described.hooks);
+    let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules, hooks };
     let watched = activity::arrange(around, instance, session, run, &mut argv, env);
     Ok(Some(Launch { argv, notices, watched }))
 }

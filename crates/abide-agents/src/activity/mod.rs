@@ -40,11 +40,13 @@ pub struct Signs {
     pub registry: bool,
     /// How its hooks are set for one launch.
     pub hooks: Option<fn(&Reporter<'_>) -> Injection>,
+    /// Setting them vouches for them, about which it would ask the operator otherwise: only the operator can allow that.
+    pub vouched: bool,
 }
 
 impl Signs {
     /// It shows nothing that is known.
-    pub const NONE: Self = Self { rules: "", tail: None, registry: false, hooks: None };
+    pub const NONE: Self = Self { rules: "", tail: None, registry: false, hooks: None, vouched: false };
 }
 
 /// What one source says now.

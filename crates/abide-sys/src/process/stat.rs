@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_tree_holds_its_root_and_what_any_of_its_threads_started() {
         let mut shell = std::process::Command::new("sh");
-        let shell = shell.args(["-c", "cat & read line"]).stdin(std::process::Stdio::piped());
+        let shell = shell.args(["-c", "sleep 100 & read line; kill $!"]).stdin(std::process::Stdio::piped());
         let mut child = std::thread::scope(|scope| scope.spawn(|| shell.spawn().unwrap()).join().unwrap());
         let shell = child.id().cast_signed();
         let root = std::process::id().cast_signed();

@@ -66,7 +66,12 @@ fn turn_on_linger(machine: &Machine, yes: bool, context: &Context) -> Outcome {
     if !yes && !context.confirm(&question, "--yes")? {
         return Ok(context.printer.line("Nothing was changed.")?);
     }
-    machine.login.enable_linger().map_err(CommandError::failed)?;
+    let user = &facts.user;
+    machine.login.enable_linger().map_err(|why| {
+        CommandError::failed(format!(
+            "linger could not be turned on for {user} ({why}); `sudo loginctl enable-linger {user}` does it"
+        ))
+    })?;
     Ok(context.printer.line(format!("Linger is on for {}.", facts.user))?)
 }
 
