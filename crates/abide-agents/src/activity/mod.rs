@@ -177,7 +177,11 @@ impl AgentWatcher {
         if worked < SETTLE || !left || !self.transcript.is_due(now) {
             return None;
         }
-        let since = last.max(began.checked_sub(LONGEST_LAG))?;
+        // Where it is not known which one it has left, that one must not be found again.
+        let since = match last {
+            Some(last) => last.max(began.checked_sub(LONGEST_LAG)?),
+            None => began.checked_sub(LAG)?,
+        };
         let mut written = agent.discover(config_dir, Some(cwd), timestamp(since));
         written.retain(|one| {
             Some(&one.id) != conversation.as_ref() && tail::was_begun_since(&one.path, *started)
