@@ -14,7 +14,7 @@ pub fn write(dir: impl AsFd, name: impl AsRef<OsStr>, bytes: &[u8], mode: u32) -
     replace(dir, name, bytes, mode, true)
 }
 
-/// Like [`write`], and on the disk when this returns only if it is to be `durable`. What is not may be lost with the power.
+/// Like [`write()`], and on the disk when this returns only if it is to be `durable`. What is not may be lost with the power.
 pub fn replace(
     dir: impl AsFd,
     name: impl AsRef<OsStr>,

@@ -89,7 +89,7 @@ pub fn descendants(root: i32, except: Option<i32>) -> Vec<Stat> {
     found
 }
 
-/// `root` and what descends from it, as far as [`MAX_TREE`]. Costs what the tree costs, however many others there are.
+/// `root` and what descends from it, as far as `MAX_TREE`. Costs what the tree costs, however many others there are.
 pub fn tree(root: i32) -> Vec<Stat> {
     let (mut found, mut pids) = (Vec::new(), vec![root]);
     while let Some(pid) = pids.pop().filter(|_| found.len() < MAX_TREE) {
