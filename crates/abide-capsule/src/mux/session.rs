@@ -184,9 +184,9 @@ impl Session {
                     let output = self.journal.commit(n);
                     self.term.feed(output);
                     total += n;
+                    self.floods = n >= FULL;
                     // Less than a terminal gives at once: there is no more, and whoever waits for this shall not wait for
                     // being told so.
-                    self.floods = n >= FULL;
                     if n < SHORT {
                         break;
                     }
