@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use abide_model::vars;
 use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::resident;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
@@ -222,7 +223,11 @@ impl Keeper {
 
     fn on_message(&mut self, message: ToKeeper) {
         match message {
-            ToKeeper::Ready => self.mux.got_ready(),
+            ToKeeper::Ready => {
+                self.mux.got_ready();
+                // All that is left to do is to wait.
+                resident::forget_code();
+            }
             ToKeeper::Spawn { request, spec } => {
                 let spawned = self.spawn(*spec, Some(request));
                 self.after_spawn(request, spawned);

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod crash;
 pub mod poll;
 pub mod process;
+pub mod resident;
 pub mod run;
 pub mod signals;
 pub mod terminal;

@@ -80,6 +80,9 @@ pub fn drawn_by(
 /// Runs a mux to its end over the link that the keeper left it, which is its standard input; gives the exit code.
 /// Sessions are watched by whomever `watch` finds. Call it with one thread: signals are blocked for it alone.
 pub fn run(link: impl AsFd, watch: Watch) -> i32 {
+    if let Err(err) = abide_sys::resident::take_short_turns() {
+        tracing::debug!("keys may have to wait for busy programs: {err}");
+    }
     match server::Server::start(link.as_fd(), watch).and_then(server::Server::serve) {
         Ok(()) => 0,
         Err(err) => {
