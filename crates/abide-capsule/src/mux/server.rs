@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::resident;
 
 use super::activity::Watch;
 use super::attention::Attention;
@@ -29,9 +30,12 @@ use crate::unit::Unit;
 
 /// How much of one session's output is read before everybody else has a turn.
 const SLICE: usize = 32 << 10;
+/// The same where others read as well, or somebody looks at another session: whoever types there does not wait for long.
 const LEAST_SLICE: usize = 8 << 10;
 /// The same where nobody is there who could be kept waiting.
 const UNSEEN_SLICE: usize = 256 << 10;
+/// How long it takes at most until the first programs are there and have drawn themselves.
+const BEGINNING: Duration = Duration::from_secs(1);
 /// How long clients that do not read are waited for at the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How many ended sessions are remembered, for whoever asks how they ended.
@@ -81,6 +85,8 @@ pub(super) struct Server {
     pub stopping: Option<String>,
     pub retiring: bool,
     syncing: Option<JoinHandle<()>>,
+    /// When everything has begun that begins with us.
+    begun_at: Option<Instant>,
     /// The time of the present round.
     pub now: Instant,
 }
@@ -135,6 +141,7 @@ impl Server {
             stopping: None,
             retiring: false,
             syncing: None,
+            begun_at: Instant::now().checked_add(BEGINNING),
             now: Instant::now(),
         };
         // Before anybody asks, and before the layout is compared: a session that is told of a moment later would be unknown
@@ -216,7 +223,7 @@ impl Server {
         for (index, session) in
             self.sessions.iter().enumerate().filter(|(_, session)| session.wants_to_read())
         {
-            let flags = flags(self.attention.allows(&session.id), session.wants_to_write());
+            let flags = flags(self.may_read(session), session.wants_to_write());
             if flags.is_empty() {
                 continue;
             }
@@ -249,12 +256,13 @@ impl Server {
         let sessions = self.sessions.iter().filter_map(|session| {
             let sync = session.sync_at().map(|at| if idle_disk { at } else { at.max(self.now + DISK_CHECK) });
             let look = session.watching.look_at().filter(|_| session.exit.is_none());
-            [session.drained_at(), sync, session.held_until(), look].into_iter().flatten().min()
+            let pause = session.paused_until().filter(|until| *until > self.now);
+            [session.drained_at(), sync, session.held_until(), look, pause].into_iter().flatten().min()
         });
         let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions, self.now));
         // Where there is nobody else, nobody else is kept waiting.
         let attention = self.attention.until().filter(|_| self.sessions.len() > 1);
-        clients.chain(sessions).chain(waits).chain(attention).min()
+        clients.chain(sessions).chain(waits).chain(attention).chain(self.begun_at).min()
     }
 
     fn serve_sessions(&mut self, ready: &[Ready]) {
@@ -269,14 +277,40 @@ impl Server {
             Ready::Session(index, flags) if flags.intersects(!PollFlags::OUT) => Some(index),
             _ => None,
         };
-        let readable: Vec<usize> = ready.iter().filter_map(readable).collect();
-        let whole = if self.clients.is_empty() { UNSEEN_SLICE } else { SLICE };
-        let slice = (whole / readable.len().max(1)).max(LEAST_SLICE);
-        for index in readable {
-            if self.sessions[index].read(slice, self.now) > 0 {
+        // Whom a client has just typed to was not known when we asked who has something for us.
+        let allowed = |index: &usize| self.may_read(&self.sessions[*index]);
+        let readable: Vec<usize> = ready.iter().filter_map(readable).filter(allowed).collect();
+        for &index in &readable {
+            let budget = (self.slice(index) / readable.len()).max(LEAST_SLICE);
+            let read = self.sessions[index].read(budget, self.now);
+            if read >= budget && self.others_are_seen(index) {
+                self.sessions[index].pause(self.now);
+            }
+            if read > 0 {
                 self.on_output(index);
             }
         }
+    }
+
+    fn slice(&self, index: usize) -> usize {
+        if self.clients.is_empty() {
+            UNSEEN_SLICE
+        } else if self.others_are_seen(index) {
+            LEAST_SLICE
+        } else {
+            SLICE
+        }
+    }
+
+    fn may_read(&self, session: &Session) -> bool {
+        self.attention.allows(&session.id) && session.paused_until().is_none_or(|until| until <= self.now)
+    }
+
+    /// Whether there is somebody who looks at a screen, and nobody at the tab of this session.
+    fn others_are_seen(&self, index: usize) -> bool {
+        let own = self.layout.tab_of(&self.sessions[index].id).map(|tab| tab.id);
+        let mut seen = self.clients.values().filter_map(|client| Some(client.view.as_ref()?.tab)).peekable();
+        seen.peek().is_some() && seen.all(|tab| Some(tab) != own)
     }
 
     fn on_signals(&mut self) -> Result<(), MuxError> {
@@ -304,6 +338,10 @@ impl Server {
         self.look_at_sessions();
         self.check_waits();
         self.sync_journals();
+        if self.begun_at.is_some_and(|at| at <= now) {
+            self.begun_at = None;
+            resident::forget_code();
+        }
     }
 
     /// Brings journals to disk without waiting for it: a slow disk would stop every screen. The thread lives for the

@@ -65,6 +65,7 @@ pub(super) struct Session {
     at_end: bool,
     /// Its last read found all that the kernel has room for.
     floods: bool,
+    paused_until: Option<Instant>,
 }
 
 /// A read of fewer bytes has most likely emptied the terminal.
@@ -74,6 +75,11 @@ const FULL: usize = 3900;
 /// How long the kernel is given to have as much ready again. It takes it some microseconds, while a read that finds
 /// nothing sleeps and is woken again, which takes longer than the read.
 const REFILL: Duration = Duration::from_micros(100);
+/// A turn given to others that took longer was taken: somebody else needs the processor on which we wait.
+const SHARED: Duration = Duration::from_micros(5);
+/// How long a session that floods where nobody looks is left alone, while somebody looks at another: the machine has
+/// time for that one, and this one is still read faster than most programs write.
+const PAUSE: Duration = Duration::from_micros(250);
 
 impl Session {
     /// Takes over a session, and rebuilds its screen from what earlier muxes journaled.
@@ -112,6 +118,7 @@ impl Session {
             exited_at: None,
             at_end: false,
             floods: false,
+            paused_until: None,
         };
         session.journal.resized(info.size);
         if let Some(exit) = info.exited {
@@ -203,6 +210,16 @@ impl Session {
             self.after_output(now);
         }
         total
+    }
+
+    /// Reads no more for a moment.
+    pub fn pause(&mut self, now: Instant) {
+        self.paused_until = Some(now + PAUSE);
+    }
+
+    /// Until when it is not read, if it is not.
+    pub fn paused_until(&self) -> Option<Instant> {
+        self.paused_until
     }
 
     fn after_output(&mut self, now: Instant) {
@@ -355,11 +372,16 @@ fn set_colors(term: &mut Term, Colors { fg, bg }: Colors) {
     term.set_default_colors(fg, bg, fg);
 }
 
-/// Looks again and again whether there is more to read, for a moment.
+/// Looks again and again whether there is more to read, for a moment, and as long as nobody else has use for that.
 fn await_refill(master: &OwnedFd) {
     let until = Instant::now() + REFILL;
     while rustix::io::ioctl_fionread(master).is_ok_and(|ready| ready < FULL as u64) {
-        if Instant::now() >= until {
+        let before = Instant::now();
+        if before >= until {
+            return;
+        }
+        rustix::thread::sched_yield();
+        if before.elapsed() > SHARED {
             return;
         }
     }
