@@ -11,6 +11,7 @@
 //! | throughput | the session is told to stream | the mark printed after the stream is read by the terminal |
 //! | detached | first byte written | last byte written and, where there is a terminal model, its answer to a status query sent after the stream |
 //! | echo | a key is written to the terminal | the token the session prints for that key is read; idle, and while a second session floods |
+//! | tabs | the same | the same, while a program in a tab beside floods |
 //! | ctrlc | `^C` is written amid a flood | the mark printed once the flooding process has died is read |
 //! | attach | before the fork of the attach command | a mark near the top and the one at the bottom of the screen are both read |
 //! | create | before the fork of the start command | the program in the session reads the clock, first thing |

@@ -26,6 +26,7 @@ pub const FIGURES: &[Figure] = &[
     Figure { name: "throughput", measure: throughput::attached },
     Figure { name: "detached", measure: throughput::detached },
     Figure { name: "echo", measure: latency::echo },
+    Figure { name: "tabs", measure: latency::echo_beside_tab },
     Figure { name: "ctrlc", measure: latency::interrupt },
     Figure { name: "attach", measure: latency::attach },
     Figure { name: "create", measure: latency::create },

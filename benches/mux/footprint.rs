@@ -12,7 +12,7 @@ use crate::sandbox::Sandbox;
 use crate::session::{LIMIT, Session};
 use crate::terminal::Terminal;
 
-/// How long everybody has to come to rest before idleness is watched.
+/// How long everybody has to come to rest before that is looked at.
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// What is left to everybody else on the machine, whatever a multiplexer takes.
@@ -24,6 +24,7 @@ pub fn memory(sandbox: &Sandbox<'_>, scale: &Scale) -> Result<Samples> {
         return Ok(Samples::new());
     }
     Session::start(sandbox, 0)?;
+    std::thread::sleep(SETTLING);
     let mut samples = vec![(Series::MemoryEmpty, megabytes_used(sandbox)?)];
     for number in 1..=scale.sessions {
         fill(sandbox, number, scale)?;

@@ -12,6 +12,7 @@ use crate::options::Scale;
 use crate::processes::ignores_interrupt;
 use crate::sandbox::Sandbox;
 use crate::session::{LIMIT, Session, detach};
+use crate::terminal::Terminal;
 
 const INTERRUPT: u8 = 3;
 /// How long a flood runs before it is interrupted: all buffers on the way are full by then.
@@ -19,20 +20,40 @@ const FLOOD: Duration = Duration::from_millis(300);
 
 /// Keys typed one by one; then again while a second session prints without end and nobody looks at it.
 pub fn echo(sandbox: &Sandbox<'_>, scale: &Scale) -> Result<Samples> {
-    let mut samples = type_keys(sandbox, 0, scale.keys, Series::EchoIdle)?;
+    let mut session = Session::start(sandbox, 0)?;
+    let mut terminal = session.attach()?;
+    let mut samples = type_keys(&mut session, &mut terminal, scale.keys, Series::EchoIdle)?;
     if sandbox.mux.detaches() {
-        let mut flooding = Session::start(sandbox, 1)?;
-        let end = flooding.new_mark();
-        flooding.tell(&format!("flood {end}"))?;
-        std::thread::sleep(FLOOD);
-        samples.extend(type_keys(sandbox, 2, scale.keys, Series::EchoFlooded)?);
+        start_flood(&mut Session::start(sandbox, 1)?)?;
+        let mut session = Session::start(sandbox, 2)?;
+        let mut terminal = session.attach()?;
+        samples.extend(type_keys(&mut session, &mut terminal, scale.keys, Series::EchoFlooded)?);
     }
     Ok(samples)
 }
 
-fn type_keys(sandbox: &Sandbox<'_>, number: usize, keys: u32, series: Series) -> Result<Samples> {
-    let mut session = Session::start(sandbox, number)?;
+/// Keys typed while a program in a tab beside prints without end.
+pub fn echo_beside_tab(sandbox: &Sandbox<'_>, scale: &Scale) -> Result<Samples> {
+    let Some(tabs) = sandbox.mux.row.tabs else { return Ok(Samples::new()) };
+    let mut session = Session::start(sandbox, 0)?;
     let mut terminal = session.attach()?;
+    start_flood(&mut session.open_beside(&mut terminal, tabs)?)?;
+    type_keys(&mut session, &mut terminal, scale.keys, Series::EchoBesideTab)
+}
+
+fn start_flood(session: &mut Session<'_>) -> Result<()> {
+    let end = session.new_mark();
+    session.tell(&format!("flood {end}"))?;
+    std::thread::sleep(FLOOD);
+    Ok(())
+}
+
+fn type_keys(
+    session: &mut Session<'_>,
+    terminal: &mut Terminal,
+    keys: u32,
+    series: Series,
+) -> Result<Samples> {
     let first = session.new_marks(keys);
     session.tell(&format!("echo {first}"))?;
     session.wait("echoing", LIMIT)?;

@@ -17,6 +17,8 @@ pub enum Series {
     EchoIdle,
     /// A key and its answer while another session floods.
     EchoFlooded,
+    /// A key and its answer while another tab of the same terminal floods.
+    EchoBesideTab,
     /// `^C` and the end of a flood.
     Interrupt,
     /// An attach and the full screen.
@@ -116,6 +118,8 @@ const ECHO: Metric = Metric {
     goal: Some(Bound::Times(1.0, DTACH)),
     ..METRIC
 };
+/// Against the peer alone: the goal's has no tabs.
+const BESIDE_TAB: Metric = Metric { figure: "tabs", goal: None, ..ECHO };
 const CREATE: Metric = Metric {
     figure: "create",
     unit: "ms",
@@ -164,6 +168,19 @@ pub const METRICS: &[Metric] = &[
         series: Series::EchoFlooded,
         summary: Summary::P99,
         ..ECHO
+    },
+    Metric {
+        id: "echo_tab_p50",
+        title: "key echo p50, another tab floods",
+        series: Series::EchoBesideTab,
+        ..BESIDE_TAB
+    },
+    Metric {
+        id: "echo_tab_p99",
+        title: "key echo p99, another tab floods",
+        series: Series::EchoBesideTab,
+        summary: Summary::P99,
+        ..BESIDE_TAB
     },
     Metric {
         figure: "ctrlc",

@@ -14,7 +14,7 @@ Compares abide's multiplexer with its peers, in one run.
 Usage: cargo bench --bench mux -- [OPTIONS]
 
   --only NAMES      these only, of bare,abide,tmux,screen,dtach,abduco,shpool,zellij (default: all that are installed)
-  --figures NAMES   these only, of throughput,detached,echo,ctrlc,attach,create,memory,idle (default: all)
+  --figures NAMES   these only, of throughput,detached,echo,tabs,ctrlc,attach,create,memory,idle (default: all)
   --rounds N        how often each takes its turn (default: 3)
   --quick           small sizes and one round: whether it works, not how fast
   --abide PATH      the abide to measure (default: the one that cargo built, else the one on PATH)

@@ -27,6 +27,17 @@ pub struct Row {
     pub attach: &'static [&'static str],
     /// How much it knows about what is on the screen.
     pub screen: Screen,
+    /// Its keys for tabs, if it has any.
+    pub tabs: Option<Tabs>,
+}
+
+/// How several programs are reached from one terminal.
+#[derive(Debug, Clone, Copy)]
+pub struct Tabs {
+    /// Opens a shell in a new one.
+    pub open: &'static [u8],
+    /// Goes back to the one before.
+    pub back: &'static [u8],
 }
 
 /// What a multiplexer keeps of a session's output.
@@ -57,6 +68,7 @@ const NOTHING: Row = Row {
     start: &[],
     attach: &[],
     screen: Screen::None,
+    tabs: None,
 };
 
 /// All that can be compared, in the order of the tables.
@@ -69,6 +81,7 @@ pub const ROWS: &[Row] = &[
         start: &["{mux}", "load", "{program}", "--detach", "--name", "{name}", "--", "{args}"],
         attach: &["{mux}", "hardline", "{name}"],
         screen: Screen::Answering,
+        tabs: Some(Tabs { open: b"\x02c", back: b"\x02p" }),
         ..NOTHING
     },
     Row {
@@ -83,6 +96,7 @@ pub const ROWS: &[Row] = &[
         ],
         attach: &["{mux}", "attach-session", "-t", "={name}"],
         screen: Screen::Answering,
+        tabs: Some(Tabs { open: b"\x02c", back: b"\x02p" }),
         ..NOTHING
     },
     Row {
@@ -94,6 +108,7 @@ pub const ROWS: &[Row] = &[
         start: &["{mux}", "-c", "{dir}/home/screenrc", "-d", "-m", "-S", "{name}", "{program}", "{args}"],
         attach: &["{mux}", "-c", "{dir}/home/screenrc", "-r", "{name}"],
         screen: Screen::Answering,
+        tabs: Some(Tabs { open: b"\x01c", back: b"\x01p" }),
         ..NOTHING
     },
     Row {

@@ -155,7 +155,8 @@ impl<'a> Sandbox<'a> {
         [inner::RUN.to_owned(), self.control.dir().display().to_string(), name.to_owned()]
     }
 
-    fn script(&self, name: &str) -> Result<String> {
+    /// An executable file that runs the program of session `name`.
+    pub fn script(&self, name: &str) -> Result<String> {
         let path = self.dir.join("home").join(format!("run-{name}"));
         let program = self.bench.display();
         fs::write(&path, format!("#!/bin/sh\nexec '{program}' {}\n", self.program_args(name).join(" ")))?;

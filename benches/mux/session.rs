@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::Result;
 use crate::clock::Moment;
 use crate::corpus::mark;
+use crate::rows::Tabs;
 use crate::sandbox::Sandbox;
 use crate::terminal::{COLUMNS, Terminal};
 
@@ -13,6 +14,9 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 
 /// How long a server may need to get over a terminal that went away: screen's sleeps for a second.
 const RECOVERY: Duration = Duration::from_millis(1200);
+
+/// How long a shell in a new tab may take to read what is typed.
+const NEW_SHELL: Duration = Duration::from_millis(500);
 
 /// One session.
 pub struct Session<'a> {
@@ -43,6 +47,27 @@ impl<'a> Session<'a> {
         if self.running.is_none() {
             self.await_program()?;
         }
+        self.show_on(&mut terminal)?;
+        Ok(terminal)
+    }
+
+    /// Opens a session in a new tab of `terminal`, and comes back to this one.
+    pub fn open_beside(&mut self, terminal: &mut Terminal, tabs: Tabs) -> Result<Self> {
+        let name = format!("{}b", self.name);
+        let mut session =
+            Self { sandbox: self.sandbox, name, start: Moment::now(), running: None, next_mark: 1 };
+        press(terminal, tabs.open)?;
+        // Nothing else tells when keys reach the new shell.
+        terminal.drain_for(NEW_SHELL)?;
+        terminal.write(format!("{}\r", self.sandbox.script(&session.name)?).as_bytes())?;
+        session.await_program()?;
+        press(terminal, tabs.back)?;
+        self.show_on(terminal)?;
+        Ok(session)
+    }
+
+    /// Lets go once the session's output reaches `terminal`, and its size the session.
+    fn show_on(&mut self, terminal: &mut Terminal) -> Result<()> {
         let deadline = Moment::after(LIMIT);
         loop {
             // A client says nothing about being ready, and one that does not repaint would never show an old mark.
@@ -51,7 +76,7 @@ impl<'a> Session<'a> {
             let columns = self.wait("said", LIMIT)?.first().copied();
             let seen = terminal.look_for(&[&mark(number)], Duration::from_millis(100))?.is_some();
             if seen && columns == Some(COLUMNS.into()) {
-                return Ok(terminal);
+                return Ok(());
             }
             if deadline.remaining().is_zero() {
                 return Err(
@@ -99,6 +124,14 @@ impl<'a> Session<'a> {
         self.running = numbers.first().copied().map(Moment::from_nanos);
         Ok(())
     }
+}
+
+/// Types like a person: what comes at once is taken for a paste by some.
+fn press(terminal: &mut Terminal, keys: &[u8]) -> Result<()> {
+    keys.iter().try_for_each(|key| {
+        terminal.write(&[*key])?;
+        terminal.drain_for(Duration::from_millis(20))
+    })
 }
 
 /// Closes `terminal`, and lets go once its session surely runs on without it.
