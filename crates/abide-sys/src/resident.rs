@@ -13,31 +13,25 @@ const TURN_NANOS: u64 = 100_000;
 /// It gets no more of the processor than before. Kernels before 6.12 know no such wish and make nothing of it. Children
 /// do not inherit it.
 pub fn take_short_turns() -> io::Result<()> {
-    // As the kernel declares it; newer ones only append to it.
-    #[repr(C)]
-    struct Attributes {
-        size: u32,
-        policy: u32,
-        flags: u64,
-        nice: i32,
-        priority: u32,
-        runtime: u64,
-        deadline: u64,
-        period: u64,
-    }
-    let attributes = Attributes {
-        size: size_of::<Attributes>() as u32,
-        policy: libc::SCHED_OTHER as u32,
-        flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
-        nice: rustix::process::getpriority_process(None)?,
-        priority: 0,
-        runtime: TURN_NANOS,
-        deadline: 0,
-        period: 0,
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_OTHER as u32,
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_nice: rustix::process::getpriority_process(None)?,
+        sched_priority: 0,
+        sched_runtime: TURN_NANOS,
+        sched_deadline: 0,
+        sched_period: 0,
     };
-    // SAFETY: the kernel reads as many bytes of the structure as it says to have, and keeps no reference to it.
+    // SAFETY: the one takes no memory; of the structure the kernel reads as many bytes as it says to have, and keeps none.
     #[allow(unsafe_code)]
-    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    let result = unsafe {
+        if libc::sched_getscheduler(0) != libc::SCHED_OTHER {
+            // Whoever started us with another policy knew why.
+            return Ok(());
+        }
+        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0)
+    };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
