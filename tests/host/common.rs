@@ -47,10 +47,15 @@ impl Host {
         said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned()
     }
 
-    /// The row of an instance in `abide ls --json`, if it has one.
+    /// The row of an instance, by its id or name, in `abide ls --json`, if it has one.
     pub fn row(&self, id: &str) -> Option<Value> {
         let listing = self.abide(["ls", "--json"]).json();
-        listing["instances"].as_array().unwrap().iter().find(|row| row["id"] == id).cloned()
+        listing["instances"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["id"] == id || row["name"] == id)
+            .cloned()
     }
 
     /// `state` or `state (reason)` of an instance; `gone` if it is not listed.

@@ -1,5 +1,7 @@
 //! What survives what.
 
+use abide_testkit::eventually;
+
 use crate::common::{alive, host, kill, wait_for_death};
 
 #[test]
@@ -72,6 +74,24 @@ fn the_death_of_one_instance_takes_no_other_with_it() {
 }
 
 #[test]
+fn an_instance_that_was_started_from_inside_another_does_not_end_with_it() {
+    for end in [&["stop", "outer"][..], &["send", "outer", "exit"]] {
+        let host = host();
+        host.abide(["load", "sh", "--detach", "--name", "outer"]).ok();
+        let load = format!("{} load stub --detach --name inner", env!("CARGO_BIN_EXE_abide"));
+        host.abide(["send", "outer", &load]).ok();
+        let id = |name: &str| host.row(name).map(|row| row["id"].as_str().unwrap().to_owned());
+        let inner = eventually("the inner instance", || id("inner"));
+        host.wait_for_screen(&inner, "stub pid");
+        let (outer, pids) = (host.pids(&id("outer").unwrap()), host.pids(&inner));
+        host.abide(end).ok();
+        wait_for_death(outer.keeper);
+        assert_eq!(host.pids(&inner), pids);
+        assert_eq!(host.state(&inner), "active");
+    }
+}
+
+#[test]
 fn an_upgrade_disturbs_nobody() {
     let host = host();
     let id = host.load(&[]);
@@ -103,7 +123,7 @@ fn a_stopped_instance_comes_back_with_its_tabs_and_its_scrollback() {
         "id": "s3", "name": "third", "argv": ["true"], "env": [["PATH", "/usr/bin:/bin"]], "cwd": "/",
     }});
     host.abide(["capsule", "call", &id, &ended.to_string()]).ok();
-    abide_testkit::eventually("the third to end", || {
+    eventually("the third to end", || {
         (host.status(&id)["sessions"].as_array().unwrap().len() == 2).then_some(())
     });
     let before = host.pids(&id);
@@ -114,7 +134,7 @@ fn a_stopped_instance_comes_back_with_its_tabs_and_its_scrollback() {
     assert_eq!(host.state(&id), "active");
     let after = host.pids(&id);
     assert!(after.keeper != before.keeper && after.session != before.session);
-    let screen = abide_testkit::eventually("the screen", || {
+    let screen = eventually("the screen", || {
         let screen = host.abide(["peek", &format!("{id}/s1"), "--scrollback"]).stdout;
         (screen.matches("stub pid").count() == 2).then_some(screen)
     });

@@ -1,10 +1,9 @@
 //! Processes as `/proc` shows them: who descends from whom, and whose session they are of.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use abide_model::{InstanceId, vars};
-use abide_sys::process::{Stat, has_in_environment};
+use abide_sys::process::{Stat, command_line, has_in_environment};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long what a dead capsule left may take to end when asked.
@@ -26,8 +25,8 @@ pub(crate) fn generations(root: i32) -> Vec<Vec<i32>> {
 /// capsule of an instance that was started from inside, is none of its sessions.
 fn is_of(pid: i32, instance: InstanceId) -> bool {
     let named = has_in_environment(pid, &[format!("{}={instance}", vars::ABIDE_INSTANCE).into_bytes()]);
-    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words: Vec<&[u8]> = command.split(|byte| *byte == 0).skip(1).take(2).collect();
+    let command = command_line(pid);
+    let words: Vec<&[u8]> = command.iter().skip(1).take(2).map(Vec::as_slice).collect();
     let own =
         matches!(words[..], [b"capsule", b"keeper" | b"mux" | b"finish" | b"enter" | b"report" | b"call"]);
     named && !own
@@ -75,6 +74,7 @@ fn send(pids: &[Pid], signal: Signal) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::{Command, Stdio};
 
     use super::*;

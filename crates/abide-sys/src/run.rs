@@ -44,7 +44,7 @@ pub enum RunError {
         limit: Duration,
     },
     /// It ended with a failure.
-    #[error("{program}: {}{}", describe(*.status), first_line(.stderr))]
+    #[error("{program}: {}{}", describe(*.status), telling_line(.stderr))]
     Failed {
         /// The program.
         program: String,
@@ -71,8 +71,11 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-fn first_line(stderr: &str) -> String {
-    match stderr.lines().map(str::trim).find(|line| !line.is_empty()) {
+fn telling_line(stderr: &str) -> String {
+    let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    // git says what it is about to do before it says why it can not.
+    let reason = lines.clone().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
+    match reason.or_else(|| lines.next()) {
         Some(line) => format!(": {line}"),
         None => String::new(),
     }
@@ -279,5 +282,8 @@ mod tests {
         let failed =
             succeed(&mut command("sh", ["-c", "echo; echo 'no way' >&2; exit 7"]), LONG).unwrap_err();
         assert_eq!(failed.to_string(), "sh: exit status 7: no way");
+        let script = "echo on it >&2; echo fatal: can not >&2; echo hint >&2; exit 1";
+        let failed = succeed(&mut command("sh", ["-c", script]), LONG).unwrap_err();
+        assert_eq!(failed.to_string(), "sh: exit status 1: fatal: can not");
     }
 }

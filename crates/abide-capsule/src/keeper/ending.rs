@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use abide_sys::process::{Stat, descendants, has_in_environment, ignores};
+use abide_sys::process::{Stat, command_line, descendants, has_in_environment, ignores};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 const KILL_AGAIN: Duration = Duration::from_millis(50);
@@ -80,12 +80,13 @@ impl Ending {
 }
 
 fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
-    let ours = descendants(getpid().as_raw_pid(), mux.map(Pid::as_raw_pid));
+    let mux = mux.map(Pid::as_raw_pid);
+    let ours = descendants(getpid().as_raw_pid(), |pid| Some(pid) == mux || holds_others(pid));
     match scope {
         Scope::Everything => ours,
         Scope::Session { leader, mark } => {
             let leader = leader.as_raw_pid();
-            let below = descendants(leader, None);
+            let below = descendants(leader, holds_others);
             let belongs = |process: &Stat| {
                 process.pid == leader
                     || process.session == leader
@@ -94,6 +95,18 @@ fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
             };
             ours.into_iter().filter(belongs).collect()
         }
+    }
+}
+
+/// Whether a process holds other instances: a keeper, or the tmux server that abide keeps sessions in. Whoever starts an
+/// instance from inside a session has it for a descendant, and does not take it along.
+fn holds_others(pid: i32) -> bool {
+    let line = command_line(pid);
+    let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
+    match words[..] {
+        [_, b"capsule", b"keeper", ..] => true,
+        [program, b"-S", socket, ..] => program.ends_with(b"tmux") && socket.ends_with(b"/abide"),
+        _ => false,
     }
 }
 

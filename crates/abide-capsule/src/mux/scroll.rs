@@ -70,10 +70,11 @@ impl Scroll {
         find_all(&text, &self.query).map(|found| columns[found.start]..columns[found.end - 1] + 1).collect()
     }
 
-    /// Searches for `query` from the view backwards; says whether it was found.
+    /// Searches for `query` from the view backwards, or else forwards; says whether it was found.
     pub fn search(&mut self, term: &Term, query: &str) -> bool {
         self.query = query.to_owned();
-        self.search_from(term, self.first(term) + u64::from(term.size().rows), true)
+        let below = self.first(term) + u64::from(term.size().rows);
+        self.search_from(term, below, true) || self.search_from(term, below - 1, false)
     }
 
     /// Searches on: further back, or forward again.
@@ -220,6 +221,8 @@ mod tests {
         assert!(scroll.search_next(&term, false));
         assert_eq!(top(&scroll, &term), "line 19");
         assert!(!scroll.search(&term, "nowhere"));
+        assert!(scroll.search(&term, "line 33"), "further on than the view");
+        assert_eq!(top(&scroll, &term), "line 33");
     }
 
     #[test]

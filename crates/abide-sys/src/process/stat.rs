@@ -76,12 +76,12 @@ impl Stat {
     }
 }
 
-/// Every process that descends from `root`, the dead left out, without `root` and without what is below `except`.
-pub fn descendants(root: i32, except: Option<i32>) -> Vec<Stat> {
+/// Every process that descends from `root`, the dead left out, without `root`, `except` and what is below those.
+pub fn descendants(root: i32, except: impl Fn(i32) -> bool) -> Vec<Stat> {
     let all: Vec<Stat> = Stat::all().collect();
     let (mut found, mut parents) = (Vec::new(), vec![root]);
     while let Some(parent) = parents.pop() {
-        for stat in all.iter().filter(|stat| stat.parent == parent && Some(stat.pid) != except) {
+        for stat in all.iter().filter(|stat| stat.parent == parent && !except(stat.pid)) {
             parents.push(stat.pid);
             found.extend(Some(*stat).filter(|stat| !stat.is_dead()));
         }
@@ -117,6 +117,12 @@ pub fn has_in_environment(pid: i32, marks: &[Vec<u8>]) -> bool {
     marks.iter().all(has)
 }
 
+/// What the process was started with: its program and its arguments. Empty if that can not be seen.
+pub fn command_line(pid: i32) -> Vec<Vec<u8>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
 /// Whether the process ignores `signal` altogether, as interactive shells ignore `SIGTERM`.
 pub fn ignores(pid: i32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -150,7 +156,7 @@ mod tests {
         while tree(shell).len() < 2 {
             assert!(std::time::Instant::now() < deadline, "the shell starts nothing");
         }
-        for pids in [tree(root), descendants(root, None)]
+        for pids in [tree(root), descendants(root, |_| false)]
             .map(|found| found.iter().map(|stat| stat.pid).collect::<Vec<_>>())
         {
             assert!(
@@ -159,7 +165,7 @@ mod tests {
             );
         }
         assert_eq!(tree(root)[0].pid, root);
-        assert!(descendants(root, Some(shell)).iter().all(|stat| stat.parent != shell));
+        assert!(descendants(root, |pid| pid == shell).iter().all(|stat| stat.parent != shell));
         drop(child.stdin.take());
         child.wait().unwrap();
     }
