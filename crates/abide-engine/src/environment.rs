@@ -40,7 +40,7 @@ fn inherited(name: &OsString) -> bool {
     let text = name.to_string_lossy();
     !OF_THE_OUTER_TERMINAL.contains(&&*text)
         && !PREFIXES.iter().any(|prefix| text.starts_with(prefix))
-        // An exported function, or anything else that is no variable, is what `env` injection attacks are made of.
+        // It would be read as another variable.
         && !name.as_bytes().contains(&b'=')
 }
 

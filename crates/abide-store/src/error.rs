@@ -45,7 +45,7 @@ pub enum Error {
         status: String,
     },
     /// The trash does not hold it.
-    #[error("there is no `{0}` in the trash; `abide trash` lists what there is")]
+    #[error("there is no `{0}` in the trash; `abide trash list` shows what there is")]
     NotInTrash(String),
     /// The place it would go to is taken.
     #[error("{} is there already and is left alone; move it away, then try again", path.display())]

@@ -98,7 +98,7 @@ pub struct TrashName {
 
 /// A word that is not the name of something in the trash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a name in the trash like k7p9m2xq-20261115T060000123Z; `abide trash` lists them")]
+#[error("`{0}` is not a name in the trash like k7p9m2xq-20261115T060000123Z; `abide trash list` shows them")]
 pub struct InvalidTrashName(pub String);
 
 /// The last moment whose spelling has a year of four digits, which is all that a name has room for.
