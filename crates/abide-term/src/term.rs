@@ -34,6 +34,8 @@ pub struct Cursor {
     pub shape: CursorShape,
     /// Whether it blinks.
     pub blinking: bool,
+    /// Whether a program asked for it to look like this.
+    pub chosen: bool,
 }
 
 /// A terminal without a display: feed it the output of a program, and look at what would be seen.
@@ -159,6 +161,7 @@ impl Term {
                 _ => CursorShape::Block,
             },
             blinking: matches!(vt.cursor_style, 1 | 3 | 5) || vt.modes.has(Mode::CursorBlink),
+            chosen: vt.cursor_style != 0,
         }
     }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use abide_term::{Size, Term};
+use abide_term::{Options, Size, Term};
 use common::{corner, full_text, term, wrap_is_due};
 
 fn resized(cols: u16, rows: u16, input: &str, new_cols: u16, new_rows: u16) -> Term {
@@ -181,4 +181,18 @@ fn a_saved_cursor_moves_with_its_text() {
     term.resize(Size { cols: 4, rows: 4 });
     term.feed(b"\x1b8");
     assert_eq!((at(&term), wrap_is_due(&term)), ((1, 3), true));
+}
+
+#[test]
+fn lines_are_counted_from_the_beginning_also_when_they_have_become_more() {
+    let mut term = Term::new(Size { cols: 40, rows: 5 }, Options { scrollback: 100, ..Options::default() });
+    for n in 0..50 {
+        term.feed(format!("{n:035}\r\n").as_bytes());
+    }
+    term.resize(Size { cols: 10, rows: 5 });
+    assert_eq!(term.scrollback_len(), 100);
+    let before = term.scrolled_off();
+    assert!(before >= 100, "{before}");
+    term.feed(b"more\r\n");
+    assert_eq!(term.scrolled_off(), before + 1);
 }

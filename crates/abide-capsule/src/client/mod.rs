@@ -91,7 +91,7 @@ pub fn attach(unit: &Unit, options: &AttachOptions) -> Result<AttachEnd, ClientE
 }
 
 /// Whether there is a terminal that we can use.
-fn check() -> Result<(), ClientError> {
+pub fn check() -> Result<(), ClientError> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(ClientError::NotATerminal);
     }

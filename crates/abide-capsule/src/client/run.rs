@@ -12,7 +12,7 @@ use super::connect::{self, Absence, Again};
 use super::probe::{Probe, QUESTION};
 use super::{AttachEnd, AttachOptions};
 use crate::protocol::{
-    Attach, Bye, ByeReason, CallError, Decoder, Hello, Kind, MAX_FRAME, Resize, encode, encode_json, header,
+    Attach, Bye, ByeReason, CallError, Decoder, Event, EventMessage, Hello, Kind, MAX_FRAME, Resize, encode, encode_json, header,
     negotiate,
 };
 use crate::session::{SessionId, Size};
@@ -39,8 +39,8 @@ pub(super) struct Attachment<'a> {
     out: Vec<u8>,
     /// What was typed while there was nobody to send it to.
     typed: Vec<u8>,
-    /// The session to show first. A mux that comes back knows what was looked at last.
-    first: Option<SessionId>,
+    /// The session that is shown, and that a mux which comes back is to show again.
+    shown: Option<SessionId>,
     /// The mux is being replaced.
     absence: Option<Absence>,
     loan: Loan,
@@ -73,7 +73,6 @@ impl<'a> Attachment<'a> {
         let probe = Probe::new(Instant::now());
         let socket = Some(socket);
         let (out, typed) = (Vec::new(), Vec::new());
-        let first = options.session;
         let mut attachment = Self {
             unit,
             options,
@@ -83,11 +82,11 @@ impl<'a> Attachment<'a> {
             decoder,
             out,
             typed,
-            first,
+            shown: options.session,
             absence: None,
             loan: Loan::None,
         };
-        attachment.send_attach()?;
+        attachment.send_attach(options.session)?;
         Ok(attachment)
     }
 
@@ -221,7 +220,7 @@ impl<'a> Attachment<'a> {
             self.terminal.use_kitty();
         }
         if told != known {
-            self.send_attach()?;
+            self.send_attach(None)?;
         }
         self.type_in(&typed);
         Ok(self
@@ -279,6 +278,12 @@ impl<'a> Attachment<'a> {
                 Some(Kind::Lent) => self.loan = Loan::Accepted,
                 // We ask for nothing else that could be refused.
                 Some(Kind::Reply) if self.loan == Loan::Offered => self.loan = Loan::Refused,
+                Some(Kind::Event) => {
+                    let message = serde_json::from_slice::<EventMessage>(&payload).map(|message| message.event);
+                    if let Ok(Event::Shown { session }) = message {
+                        self.shown = Some(session);
+                    }
+                }
                 Some(Kind::Bye) => {
                     // It comes after the last that the mux draws.
                     self.terminal.lent_over(None);
@@ -330,7 +335,7 @@ impl<'a> Attachment<'a> {
             Again::Connected(socket) => {
                 self.socket = Some(socket);
                 encode_json(Kind::Hello, &Hello::ours(), &mut self.out)?;
-                self.send_attach()?;
+                self.send_attach(self.shown)?;
             }
             Again::NotYet => {}
             Again::Gone => return Ok(Some(connect::why_gone(self.unit))),
@@ -338,7 +343,8 @@ impl<'a> Attachment<'a> {
         Ok(None)
     }
 
-    fn send_attach(&mut self) -> io::Result<()> {
+    /// Attaches, and shows `session` if one is named; or tells the mux what the terminal has said since.
+    fn send_attach(&mut self, session: Option<SessionId>) -> io::Result<()> {
         let (size, told) = (size(&self.terminal), self.probe.told());
         let attach = Attach {
             cols: size.cols,
@@ -346,7 +352,7 @@ impl<'a> Attachment<'a> {
             read_only: self.options.read_only,
             caps: caps(told.kitty),
             colors: told.colors(),
-            session: self.first.take(),
+            session,
         };
         encode_json(Kind::Attach, &attach, &mut self.out)
     }

@@ -1,6 +1,7 @@
 //! The status bar: the instance, its tabs, and on the right a hint; or a message or a prompt in place of all that.
 
 use abide_term::{Color, Style};
+use unicode_width::UnicodeWidthStr;
 
 use super::compose::push_text;
 use super::glyph::Glyph;
@@ -36,6 +37,9 @@ pub(super) enum Bar {
     Message(String),
 }
 
+/// What a name may have even where it leaves little room.
+const MIN_NAME: usize = 12;
+
 const GROUND: Style = colors(250, 236);
 const NAME: Style = colors(16, 39);
 const CURRENT: Style = colors(231, 242);
@@ -59,7 +63,8 @@ impl Bar {
                 return glyphs;
             }
         };
-        push_text(&format!(" {instance} "), NAME, cols, &mut glyphs);
+        // The tabs say more than a long name.
+        push_text(&format!(" {instance} "), NAME, (cols / 3).max(MIN_NAME).min(cols), &mut glyphs);
         let mut hint = Vec::new();
         push_text(&format!(" {right} "), GROUND, cols / 2, &mut hint);
         let room = cols.saturating_sub(hint.len());
@@ -88,7 +93,7 @@ fn label(tab: &TabLabel, mark: &str) -> String {
 
 /// The tabs that fit, the current one always among them.
 fn visible(tabs: &[TabLabel], room: usize) -> &[TabLabel] {
-    let width = |tab: &TabLabel| label(tab, "+").chars().count();
+    let width = |tab: &TabLabel| label(tab, "+").width();
     let current = tabs.iter().position(|tab| tab.current).unwrap_or(0);
     let mut first = 0;
     while first < current && tabs[first..=current].iter().map(width).sum::<usize>() > room {
@@ -135,6 +140,14 @@ mod tests {
         for cols in 1..40 {
             text(&tabs(30, 25), cols);
         }
+    }
+
+    #[test]
+    fn neither_a_long_name_of_the_instance_nor_wide_names_hide_the_current_tab() {
+        let tab = |number, current| TabLabel { number, name: "漢字漢字".into(), current, mark: Mark::Quiet };
+        let tabs = vec![tab(0, false), tab(1, false), tab(2, true)];
+        let bar = Bar::Tabs { instance: "n".repeat(62), tabs, right: String::new() };
+        assert!(text(&bar, 60).contains("2:漢字漢字"), "{}", text(&bar, 60));
     }
 
     #[test]

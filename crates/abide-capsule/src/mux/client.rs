@@ -90,6 +90,10 @@ pub(super) struct Client {
     pub greeted: bool,
     /// What it shows, if it is attached.
     pub view: Option<Box<View>>,
+    /// The session that it was told it shows.
+    shown: Option<SessionId>,
+    /// The session whose input it filled up. It is not listened to until that reads; others are.
+    pub filled: Option<SessionId>,
     subscriptions: Vec<Subscription>,
     /// Nothing more is read; closed as soon as everything is sent, and at the latest then.
     leaving: Option<Instant>,
@@ -111,6 +115,8 @@ impl Client {
             out: Outgoing::default(),
             greeted: false,
             view: None,
+            shown: None,
+            filled: None,
             subscriptions: Vec::new(),
             leaving: None,
             gone: false,
@@ -259,6 +265,14 @@ impl Client {
             self.lent = None;
             self.send(Kind::Bye, &Bye { reason, message: message.to_owned(), exit });
             self.leaving = Some(Instant::now() + LEAVES_WITHIN);
+        }
+    }
+
+    /// Tells an attached client what it shows, so that it can ask for the same again.
+    pub fn shows(&mut self, session: SessionId) {
+        if self.shown != Some(session) && !self.is_leaving() {
+            self.shown = Some(session);
+            self.send(Kind::Event, &EventMessage { subscription: 0, event: Event::Shown { session } });
         }
     }
 

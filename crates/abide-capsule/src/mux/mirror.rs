@@ -93,9 +93,9 @@ impl Outer {
 fn cursor_style(cursor: &Cursor) -> u8 {
     let steady = u8::from(!cursor.blinking);
     match cursor.shape {
-        // What a program that never asked for a shape has: then the operator's own choice is the better one.
-        CursorShape::Block if steady == 1 => 0,
-        CursorShape::Block => 1,
+        // Where no program asked for a shape, the operator's own choice is the better one.
+        CursorShape::Block if steady == 1 && !cursor.chosen => 0,
+        CursorShape::Block => 1 + steady,
         CursorShape::Underline => 3 + steady,
         CursorShape::Bar => 5 + steady,
     }

@@ -191,6 +191,7 @@ impl Server {
         self.finish_sessions();
         self.forget_clients();
         self.rearrange();
+        self.tell_what_is_shown();
         self.draw_due();
         self.flush_clients();
         Ok(())
@@ -235,10 +236,9 @@ impl Server {
         Ok(happened.map(|(who, fd)| who.with(fd.revents())).collect())
     }
 
-    /// A client whose session does not read what it sends is not listened to, so that nothing is lost on the way.
+    /// A client that sends more than its session reads is not listened to, so that nothing is lost on the way.
     fn is_blocked(&self, client: &Client) -> bool {
-        let focused = client.view.as_ref().and_then(|view| self.layout.tab(view.tab)).map(|tab| &tab.focused);
-        let session = self.sessions.iter().find(|session| Some(&session.id) == focused);
+        let session = client.filled.as_ref().and_then(|filled| self.session(filled));
         session.is_some_and(|session| session.input_waiting() >= MAX_INPUT)
     }
 
@@ -420,6 +420,15 @@ impl Server {
                 let mut names = self.earlier.names.clone();
                 names.extend(self.sessions.iter().map(|session| (session.id, session.name.clone())));
                 self.file.save(Saved { layout: self.layout.clone(), names, colors: self.colors });
+            }
+        }
+    }
+
+    fn tell_what_is_shown(&mut self) {
+        for client in self.clients.values_mut() {
+            let tab = client.view.as_ref().and_then(|view| self.layout.tab(view.tab));
+            if let Some(focused) = tab.map(|tab| tab.focused) {
+                client.shows(focused);
             }
         }
     }

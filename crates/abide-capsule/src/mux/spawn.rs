@@ -25,6 +25,8 @@ pub(super) struct Asked {
     number: u64,
     client: ClientId,
     what: What,
+    /// The session that is to come.
+    session: Option<SessionId>,
 }
 
 #[derive(Debug)]
@@ -75,7 +77,7 @@ impl Server {
 
     fn ask_to_spawn(&mut self, client: ClientId, what: What, spec: SpawnSpec, like: Option<SessionId>) {
         let number = self.next_number();
-        let asked = Asked { number, client, what };
+        let asked = Asked { number, client, what, session: Some(spec.id) };
         if self.asked.len() >= MAX_ASKED {
             return self
                 .not_done(asked, Refusal::new(error_code::TOO_LARGE, "too much is being started already"));
@@ -164,8 +166,13 @@ impl Server {
 
     /// Asks the keeper to continue on another binary. The answer comes with the end of this mux, or with a refusal.
     pub fn upgrade(&mut self, client: ClientId, request: u64, upgrade: Upgrade) {
+        // Only this mux has it, and the next one would not.
+        if let Some(session) = self.sessions.iter().find(|session| session.input_waiting() > 0) {
+            let waits = format!("{} has not read yet what was typed to it; try again when it has", session.label());
+            return self.refuse(client, request, Refusal::new(error_code::UPGRADE_REFUSED, waits));
+        }
         let number = self.next_number();
-        self.asked.push(Asked { number, client, what: What::Upgrade { request } });
+        self.asked.push(Asked { number, client, what: What::Upgrade { request }, session: None });
         self.tell_keeper(&ToKeeper::Upgrade { exe: upgrade.exe });
     }
 
@@ -196,6 +203,7 @@ impl Server {
     fn free_id(&self) -> SessionId {
         let taken = |id: &SessionId| {
             self.session(id).is_some()
+                || self.asked.iter().any(|asked| asked.session.as_ref() == Some(id))
                 || self.unit.journal(id).exists()
                 || self.earlier.names.contains_key(id)
         };

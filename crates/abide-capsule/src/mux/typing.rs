@@ -7,7 +7,7 @@ use super::keys::{self, Key};
 use super::mouse::MouseEvent;
 use super::scroll::Scroll;
 use super::server::Server;
-use super::session::Session;
+use super::session::{MAX_INPUT, Session};
 use super::tokens::{PASTE_BEGIN, PASTE_END, Token};
 use super::view::{Mode, View};
 use crate::session::SessionId;
@@ -292,9 +292,12 @@ impl Server {
         }
         let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused) else { return };
         self.attention.typed(&focused, self.now);
-        if let Some(session) = self.session_mut(&focused)
-            && !session.send(bytes)
-        {
+        let Some(session) = self.session_mut(&focused) else { return };
+        let (fits, filled) = (session.send(bytes), session.input_waiting() >= MAX_INPUT);
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.filled = filled.then_some(focused);
+        }
+        if !fits {
             self.say(id, "the program does not read its input; some of it was dropped");
         }
     }

@@ -97,6 +97,11 @@ pub enum Event {
         /// How many are attached now.
         attached: usize,
     },
+    /// What an attached client looks at changed. Only that client hears it, and needs no subscription.
+    Shown {
+        /// The session that gets what is typed.
+        session: SessionId,
+    },
     /// The subscriber did not keep up, and this many events were dropped; ask for the status.
     Lost {
         /// How many.
@@ -120,7 +125,7 @@ impl Event {
             Self::Resized { .. } => EventKind::Resized,
             Self::Clients { .. } => EventKind::Clients,
             Self::Lost { .. } => EventKind::Lost,
-            Self::Unknown => EventKind::Unknown,
+            Self::Shown { .. } | Self::Unknown => EventKind::Unknown,
         }
     }
 }

@@ -23,6 +23,7 @@ tests![
     a_client_that_only_watches_leaves_the_focus_where_it_is,
     programs_are_told_the_colours_of_the_terminal_that_was_attached_last,
     the_terminal_gets_the_modes_the_title_and_the_bell_of_the_session,
+    a_steady_block_is_asked_for_only_by_whom_it_was_asked_for,
     the_clipboard_is_written_only_where_that_is_allowed,
     an_update_that_is_announced_is_shown_whole,
     the_end_of_the_session_ends_the_client_with_its_exit_status,
@@ -192,6 +193,15 @@ fn the_terminal_gets_the_modes_the_title_and_the_bell_of_the_session() {
     terminal.type_keys("\x02d");
     terminal.end();
     terminal.assert_restored();
+}
+
+fn a_steady_block_is_asked_for_only_by_whom_it_was_asked_for() {
+    for (setup, chosen) in [("\\e[2\u{20}q", true), ("", false)] {
+        let capsule = Capsule::running(&["raw", setup]);
+        let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+        terminal.wait_text("listening");
+        terminal.wait_until("its cursor", |term| term.cursor().chosen == chosen);
+    }
 }
 
 fn the_clipboard_is_written_only_where_that_is_allowed() {

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::mux::MuxOptions;
-use abide_capsule::protocol::{Attach, Connection, Kind, Rename, Shutdown, Spawn, Until, encode_json};
+use abide_capsule::protocol::{
+    Attach, Connection, Kind, Rename, Shutdown, Spawn, Until, Upgrade, encode_json,
+};
 use rustix::process::Signal;
 
-use crate::support::{CALL, Capsule, id, part, send_signal, shell, wait_for};
+use crate::support::{CALL, Capsule, exe, id, part, send_signal, shell, wait_for};
 use crate::terminal::Terminal;
 use crate::tests;
 
@@ -18,6 +20,10 @@ tests![
     a_client_that_stops_reading_costs_little_and_slows_nobody,
     a_paste_of_a_megabyte_arrives_whole,
     a_client_can_leave_a_program_that_does_not_read,
+    only_the_client_that_sends_too_much_has_to_wait,
+    an_upgrade_waits_until_what_was_typed_is_read,
+    shells_that_are_asked_for_at_once_all_come,
+    each_client_comes_back_to_what_it_looked_at,
     a_mux_that_is_killed_comes_back_with_the_same_screen_scrollback_and_tabs,
     a_mux_that_is_killed_under_output_loses_nothing,
     a_mux_that_is_told_to_go_is_replaced_unnoticed,
@@ -96,13 +102,75 @@ fn a_paste_of_a_megabyte_arrives_whole() {
 }
 
 fn a_client_can_leave_a_program_that_does_not_read() {
-    let mut capsule = Capsule::new();
-    capsule.launch(shell("main", "stty raw -echo; echo deaf; exec sleep 1000"));
+    let capsule = deaf();
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     terminal.wait_text("deaf");
     terminal.type_bytes(&vec![b'x'; 500_000]);
     terminal.type_keys("\x02d");
     assert!(terminal.end().starts_with("detached"));
+}
+
+fn deaf() -> Capsule {
+    let mut capsule = Capsule::new();
+    capsule.launch(shell("main", "stty raw -echo; echo deaf; exec sleep 1000"));
+    capsule
+}
+
+fn only_the_client_that_sends_too_much_has_to_wait() {
+    let capsule = deaf();
+    let mut first = Terminal::attach(&capsule, 80, 24, &[]);
+    first.wait_text("deaf");
+    let (chunk, mut sent) = (vec![b'x'; 64 << 10], 0);
+    let mut taken = || {
+        let n = first.try_type(&chunk);
+        first.pump();
+        n
+    };
+    while sent < 4 << 20 {
+        sent += taken();
+    }
+    while (0..20).any(|_| taken() > 0) {}
+    let mut second = Terminal::attach(&capsule, 80, 24, &[]);
+    second.wait_text("deaf");
+    second.type_keys("\x02d");
+    assert!(second.end().starts_with("detached"));
+}
+
+fn an_upgrade_waits_until_what_was_typed_is_read() {
+    let capsule = deaf();
+    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    terminal.wait_text("deaf");
+    terminal.type_bytes(&vec![b'x'; 500_000]);
+    let refused = capsule.connect().call(&Upgrade { exe: exe() }, CALL).unwrap_err();
+    assert!(refused.to_string().contains("has not read"), "{refused}");
+}
+
+fn shells_that_are_asked_for_at_once_all_come() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    terminal.wait_text("ready$");
+    terminal.type_keys("\x02c\x02%");
+    wait_for("three sessions", || (capsule.status().sessions.len() == 3).then_some(()));
+}
+
+fn each_client_comes_back_to_what_it_looked_at() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut first = Terminal::attach(&capsule, 80, 24, &[]);
+    let mut second = Terminal::attach(&capsule, 80, 24, &[]);
+    first.wait_text("ready$");
+    second.wait_text("ready$");
+    second.type_keys("\x02c");
+    second.wait_text("1:");
+    second.type_keys("second here\r");
+    second.wait_text("you said second here");
+    let mux = capsule.status().mux_pid;
+    send_signal(mux, Signal::KILL);
+    wait_for("another mux", || (capsule.status().mux_pid != mux).then_some(()));
+    wait_for("both clients", || (capsule.status().attached == 2).then_some(()));
+    first.type_keys("first here\r");
+    capsule.wait_text("main", "you said first here");
+    second.type_keys("second again\r");
+    second.wait_text("you said second again");
 }
 
 fn a_mux_that_is_killed_comes_back_with_the_same_screen_scrollback_and_tabs() {
