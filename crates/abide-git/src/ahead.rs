@@ -1,7 +1,7 @@
 //! Commits that exist nowhere else.
 //!
 //! In a worktree the refs of the host's repository are all in sight: its own branches keep commits safe, and only what
-//! this tree made is asked about. In a clone every branch is the tree's own. In both, what the host's refs reached when
+//! this tree made is asked about. In a clone every ref but what it knows of remotes is the tree's own. In both, what the host's refs reached when
 //! the tree was made is the host's business, even where the host has rewritten it since.
 
 use std::collections::{BTreeMap, HashSet};
@@ -14,7 +14,7 @@ use crate::command::{Git, quoted};
 use crate::error::GitError;
 use crate::gitdir::Trail;
 use crate::merged;
-use crate::refs::{self, HEADS, REMOTES, Ref, TAGS, short};
+use crate::refs::{self, HEADS, REMOTES, Ref, short};
 use crate::status::Status;
 
 /// What the question is about.
@@ -71,7 +71,8 @@ impl View<'_> {
     /// Whether this tree made what the ref reaches.
     fn is_ours(&self, r: &Ref) -> bool {
         if self.isolation == Isolation::Clone {
-            return r.name.starts_with(HEADS) || r.name.starts_with(TAGS);
+            // Any other ref goes with the clone too; the host has those that are as they were recorded.
+            return r.name.starts_with(HEADS) || refs::keeps(&r.name) && !r.name.starts_with(REMOTES);
         }
         let Some(name) = r.name.strip_prefix(HEADS) else { return false };
         // A branch that was checked out here and moved on elsewhere is in somebody else's hands.
@@ -108,6 +109,9 @@ impl View<'_> {
             safe.add_host(host);
             alone = safe.beyond(tips.iter().map(Tip::oid))?;
         }
+        if !alone.is_empty() {
+            self.peel(&mut tips)?;
+        }
         tips.retain(|tip| alone.contains(&tip.oid));
         if tips.iter().any(|tip| tip.left) {
             // A branch may have been made of it after all.
@@ -122,6 +126,16 @@ impl View<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Follows tags to what they are of: an annotated one is an object of its own.
+    fn peel(&self, tips: &mut [Tip]) -> Result<(), GitError> {
+        let asked: String = tips.iter().map(|tip| format!("{}^{{}}\n", tip.oid)).collect();
+        let out = self.git.fed(["cat-file", "--batch-check=%(objectname)"], asked.as_bytes())?;
+        for (tip, oid) in tips.iter_mut().zip(out.text().lines()) {
+            oid.clone_into(&mut tip.oid);
+        }
+        Ok(())
     }
 
     /// The commits into which the work may have been merged, the likeliest first.

@@ -16,7 +16,7 @@ pub(crate) fn make(
     record: &Record,
     deadline: Deadline,
 ) -> Result<(), GitError> {
-    let settings = source.git.settings("--local", r"^(remote|branch|user)\.")?;
+    let settings = source.git.settings("--local", r"^(remote|branch|user|extensions)\.")?;
     // The host's own branches are seen under a remote of their own, so that `origin` can be what it is for the host.
     let taken = settings.iter().any(|(key, _)| key.starts_with("remote.host."));
     let host = if taken { "abide-host" } else { "host" };
@@ -49,6 +49,12 @@ fn carry_setting(
             git.run(["config", "--add", key, &url])?;
         }
         ("remote", "fetch") => drop(git.run(["config", "--add", key, value])?),
+        // What a partial clone left out is not here either, and comes from the same remote.
+        ("remote", "promisor" | "partialclonefilter") => drop(git.run(["config", key, value])?),
+        ("extensions", "partialclone") => {
+            git.run(["config", "core.repositoryFormatVersion", "1"])?;
+            git.run(["config", key, value])?;
+        }
         ("branch", "remote" | "merge") if Some(name) == record.branch.as_deref() => {
             git.run(["config", key, value])?;
         }

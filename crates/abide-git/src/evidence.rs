@@ -23,7 +23,7 @@ const BASELINE: &str = "baseline.json";
 /// What was there before anybody worked in the tree.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Baseline {
-    /// Files that git ignores.
+    /// Files that `git status` does not compare, in submodules too.
     pub ignored: Ignored,
     /// Where each submodule was.
     #[serde(default)]
@@ -86,9 +86,9 @@ fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<()
     let status = status::of(&git)?;
     let before = site.read::<Baseline>(BASELINE)?.unwrap_or_default();
     found.files.clone_from(&status.changes);
-    found.files.extend(ignored::appeared(ignored::list(&site.tree, &status.ignored), &before.ignored));
+    found.files.extend(ignored::appeared(ignored::of(&git, &git_dir, &status)?, &before.ignored));
     let refs = refs::all(&git)?;
-    let trail = gitdir::trail(&git_dir);
+    let trail = gitdir::trail(&git, &git_dir)?;
     let view = View {
         git: &git,
         isolation: record.isolation,
@@ -102,7 +102,7 @@ fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<()
     found.ahead = view.ahead(Some(&record.repo), &site.notes.join("spare"))?;
     found.stashes = stashes(&git, &refs, &record, &status, &trail)?;
     for module in gitdir::modules(&git_dir) {
-        submodule::look(&module, &site.tree, &before.modules, deadline, found)?;
+        submodule::look(&module, &site.tree, &before, deadline, found)?;
     }
     Ok(())
 }
@@ -152,10 +152,14 @@ pub fn settle(unit: &Path, mount: &Mount, limit: Duration) -> Result<(), GitErro
 }
 
 pub(crate) fn settle_site(site: &Site, isolation: Isolation, deadline: Deadline) -> Result<(), GitError> {
-    let status = status::of(&git_in(site, isolation, deadline)?)?;
+    let git = git_in(site, isolation, deadline)?;
     let git_dir = gitdir::of_tree(&site.tree, isolation)?;
-    let modules = gitdir::modules(&git_dir);
-    let modules = modules.iter().map(|module| submodule::head(module, deadline)).collect::<Result<_, _>>()?;
-    let baseline = Baseline { ignored: ignored::list(&site.tree, &status.ignored), modules };
-    site.write(BASELINE, &baseline)
+    let ignored = ignored::of(&git, &git_dir, &status::of(&git)?)?;
+    let mut given = Baseline { ignored, modules: Vec::new() };
+    for module in gitdir::modules(&git_dir) {
+        let module = submodule::open(&module, &site.tree, deadline)?;
+        given.modules.extend(module.status.head);
+        given.ignored.extend(module.ignored);
+    }
+    site.write(BASELINE, &given)
 }

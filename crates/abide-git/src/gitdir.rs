@@ -1,13 +1,16 @@
-//! What git keeps in plain files for one working tree: where they are, what goes on there, where HEAD has been.
+//! What git keeps for one working tree: where that is, what goes on there, where HEAD has been. Plain files are read as
+//! such; only where refs are not in files of their own is git asked for them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use abide_model::Isolation;
 
+use crate::command::Git;
 use crate::error::{Doing as _, GitError};
+use crate::refs;
 
 /// Larger files in a git directory hold no ids of commits that matter.
 const SMALL: u64 = 4 << 20;
@@ -55,10 +58,35 @@ pub(crate) fn registrations(repo: &Path) -> Result<Vec<(PathBuf, PathBuf)>, GitE
     Ok(found)
 }
 
-/// The branch that the worktree whose git directory is `dir` has checked out, as a full name.
-pub(crate) fn head_branch(dir: &Path) -> Option<String> {
-    let head = fs::read_to_string(dir.join("HEAD")).ok()?;
-    Some(head.strip_prefix("ref: ")?.trim_end().to_owned())
+/// Git with the git directory `dir` of the repository that `repo` is in, wherever that directory was moved to.
+pub(crate) fn git(dir: &Path, repo: &Git) -> Git {
+    repo.clone().with("GIT_DIR", dir).with("GIT_COMMON_DIR", repo.dir())
+}
+
+/// Whether the refs of the git directory `dir` are where only git can read them: HEAD is there for show then.
+pub(crate) fn is_closed(dir: &Path) -> bool {
+    head(dir).is_some_and(|head| head == "ref: refs/heads/.invalid")
+}
+
+fn head(dir: &Path) -> Option<String> {
+    fs::read_to_string(dir.join("HEAD")).ok().map(|text| text.trim_end().to_owned())
+}
+
+/// The branch that the worktree whose git directory is `dir` has checked out, as a full name; `repo` is git in the
+/// repository.
+pub(crate) fn head_branch(dir: &Path, repo: &Git) -> Result<Option<String>, GitError> {
+    if !is_closed(dir) {
+        return Ok(head(dir).and_then(|head| head.strip_prefix("ref: ").map(str::to_owned)));
+    }
+    let out = git(dir, repo).try_run(["symbolic-ref", "-q", "HEAD"])?;
+    match out.status.code() {
+        Some(0) => Ok(Some(out.text())),
+        Some(1) => Ok(None),
+        _ => Err(GitError::Broken {
+            path: dir.to_owned(),
+            reason: "its HEAD can not be read; try `git status` in the tree",
+        }),
+    }
 }
 
 /// What is under way in the tree and not finished.
@@ -87,10 +115,13 @@ pub(crate) struct Trail {
     pub left: BTreeSet<String>,
 }
 
-/// Reads the log of HEAD in the git directory `dir`; without one, HEAD has been nowhere.
-pub(crate) fn trail(dir: &Path) -> Trail {
+/// Reads the log of HEAD in the git directory `dir`, which `git` is in; without one, HEAD has been nowhere.
+pub(crate) fn trail(git: &Git, dir: &Path) -> Result<Trail, GitError> {
     let mut trail = Trail::default();
-    let log = fs::read(dir.join("logs/HEAD")).unwrap_or_default();
+    let log = match is_closed(dir) {
+        true => closed_log(git, dir)?,
+        false => fs::read(dir.join("logs/HEAD")).unwrap_or_default(),
+    };
     for line in String::from_utf8_lossy(&log).lines() {
         let (ids, message) = line.split_once('\t').unwrap_or((line, ""));
         trail.commits.extend(ids.split(' ').take(2).filter(|id| is_id(id.as_bytes())).map(str::to_owned));
@@ -103,7 +134,20 @@ pub(crate) fn trail(dir: &Path) -> Trail {
         set.insert(from.to_owned());
         trail.branches.insert(to.to_owned());
     }
-    trail
+    Ok(trail)
+}
+
+/// The log of HEAD as git tells it: each line a commit and the message.
+fn closed_log(git: &Git, dir: &Path) -> Result<Vec<u8>, GitError> {
+    if git.try_run(["reflog", "exists", "HEAD"])?.status.code() == Some(1) {
+        return Ok(Vec::new());
+    }
+    if !git.try_run(["rev-parse", "--verify", "-q", "HEAD"])?.status.success() {
+        let reason =
+            "git does not tell where HEAD was while it has no commit; commit something there, then try again";
+        return Err(GitError::Broken { path: dir.to_owned(), reason });
+    }
+    Ok(git.run(["log", "-g", "--no-show-signature", "--format=%H%x09%gs", "HEAD", "--"])?.stdout)
 }
 
 fn is_id(word: &[u8]) -> bool {
@@ -112,11 +156,20 @@ fn is_id(word: &[u8]) -> bool {
         && word.iter().any(|b| *b != b'0')
 }
 
-/// Every object id that the small files of a worktree's git directory name: HEAD, its log, the state of a rebase.
+/// Every object id that the small files of a worktree's git directory name: HEAD, its log, the state of a rebase. `git`
+/// is in that directory.
 ///
 /// Reading them all instead of a list of known names means that an operation this was not written for is kept whole.
-pub(crate) fn ids_in(dir: &Path) -> BTreeSet<String> {
+pub(crate) fn ids_in(git: &Git, dir: &Path) -> Result<BTreeSet<String>, GitError> {
     let mut found = BTreeSet::new();
+    if is_closed(dir) {
+        found = trail(git, dir)?.commits;
+        let out = git.run(["for-each-ref", "--include-root-refs", "--format=%(objectname) %(refname)"])?;
+        let text = out.text();
+        let all = text.lines().filter_map(|line| line.split_once(' '));
+        let own = all.filter(|(_, name)| !name.starts_with("refs/") || refs::is_of_one_worktree(name));
+        found.extend(own.map(|(id, _)| id.to_owned()));
+    }
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
@@ -132,7 +185,7 @@ pub(crate) fn ids_in(dir: &Path) -> BTreeSet<String> {
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// The git directories of the submodules whose superproject has the git directory `dir`, however deep.
@@ -156,4 +209,21 @@ pub(crate) fn modules(dir: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// Where the file `.git` in `tree` leads to; none if it is no such file.
+pub(crate) fn linked(tree: &Path) -> Option<PathBuf> {
+    let bytes = fs::read(tree.join(".git")).ok()?;
+    bytes.strip_prefix(b"gitdir: ").map(|path| tree.join(path_in(path)))
+}
+
+/// `path` without steps up, also where nothing is there any more.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+        plain
+    })
 }

@@ -1,17 +1,26 @@
-//! Files that git ignores and that appeared, or changed, since the tree was made.
+//! Files that `git status` does not compare and that appeared, or changed, since the tree was made.
 //!
 //! The rule: an ignored file counts as work (`.env`, a database, notes), because nothing else has it. What a build or an
 //! installation makes again does not: nobody wants to be asked about `target/` at every exit. A directory is such when
-//! it says so itself (`CACHEDIR.TAG`) or has one of the names below; a file is, by its ending. What is not asked about
-//! is not deleted either: it goes to the trash with its tree.
+//! it says so itself (`CACHEDIR.TAG`) or has one of the names below; a file is, by its ending. A repository in such a
+//! directory counts if somebody committed to it. What is not asked about is not deleted either: it goes to the trash
+//! with its tree.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use abide_model::evidence::FileChange;
+use abide_sys::run::RunError;
 use serde::{Deserialize, Serialize};
+
+use crate::command::Git;
+use crate::status::Status;
 
 /// Directories that tools fill and can fill again.
 const REBUILT_DIRS: &str = "\
@@ -26,74 +35,186 @@ const REBUILT_FILES: &str = "\
     .DS_Store Thumbs.db .eslintcache .coverage";
 
 /// A directory with more files than this is one entry.
-const WALKED: usize = 1000;
+const LISTED: usize = 1000;
+
+/// A directory with more files than this is not looked at to its end.
+const WALKED: usize = 100_000;
+
+/// How deep repositories are looked for in what is rebuilt.
+const DEPTH: usize = 2;
 
 /// What is remembered of a file: enough to see that it was written to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     size: u64,
     modified: i64,
     nanos: i64,
 }
 
-/// Ignored files by path, with directories that are too large to list as one entry that ends in a slash.
-pub(crate) type Ignored = BTreeMap<String, Stamp>;
+impl Stamp {
+    fn of(meta: &Metadata) -> Self {
+        Self { size: meta.size(), modified: meta.mtime(), nanos: meta.mtime_nsec() }
+    }
+
+    /// One for all of `files`.
+    fn sum(files: &Files) -> Self {
+        let mut hasher = DefaultHasher::new();
+        files.hash(&mut hasher);
+        Self { size: files.len() as u64, modified: hasher.finish().cast_signed(), nanos: 0 }
+    }
+}
+
+type Files = BTreeMap<String, Stamp>;
+
+/// Files by path; a repository, and a directory that is too large to list, is one entry that ends in a slash. What could
+/// not be looked at to its end has no stamp, and always counts.
+pub(crate) type Ignored = BTreeMap<String, Option<Stamp>>;
+
+/// Lists what the tree that `git` is in, with the git directory `dir`, holds and `status` did not compare.
+pub(crate) fn of(git: &Git, dir: &Path, status: &Status) -> Result<Ignored, RunError> {
+    let mut found = list(git.dir(), &status.ignored);
+    // Git is asked about all files only if there is need: of a large tree it would print megabytes at every exit.
+    let index = fs::read(dir.join("index")).unwrap_or_default();
+    let hides = status.head.as_ref().and_then(|head| hides(&index, head.len() / 2));
+    if hides == Some(false) {
+        return Ok(found);
+    }
+    for entry in git.run(["ls-files", "-v", "-z"])?.stdout.split(|b| *b == 0) {
+        // A small letter is `--assume-unchanged`, an S is `--skip-worktree`.
+        let [b'a'..=b'z' | b'S', b' ', path @ ..] = entry else { continue };
+        let stamp = match git.dir().join(OsStr::from_bytes(path)).symlink_metadata() {
+            // A submodule is looked at on its own.
+            Ok(meta) if meta.is_dir() => continue,
+            Ok(meta) => Some(Stamp::of(&meta)),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,
+            Err(_) => None,
+        };
+        found.insert(String::from_utf8_lossy(path).into_owned(), stamp);
+    }
+    Ok(found)
+}
+
+/// Whether an index whose object ids have `id` bytes tells git not to look at a file; none if only git can say.
+fn hides(index: &[u8], id: usize) -> Option<bool> {
+    const ASSUME_UNCHANGED: u16 = 0x8000;
+    const EXTENDED: u16 = 0x4000;
+    const SKIP_WORKTREE: u16 = 0x4000;
+    let number = |at: usize| Some(u32::from_be_bytes(*index.get(at..)?.first_chunk()?));
+    let flags = |at: usize| Some(u16::from_be_bytes(*index.get(at..)?.first_chunk()?));
+    let find = |at: usize, last: fn(u8) -> bool| Some(at + index.get(at..)?.iter().position(|b| last(*b))?);
+    let version = number(4).filter(|version| matches!(version, 2..=4))?;
+    let mut at = 12;
+    for _ in 0..number(8)? {
+        let after_stat_and_id = at + 40 + id;
+        let mut name = after_stat_and_id + 2;
+        let (plain, mut more) = (flags(after_stat_and_id)?, 0);
+        if plain & EXTENDED != 0 {
+            more = flags(name)?;
+            name += 2;
+        }
+        if plain & ASSUME_UNCHANGED != 0 || more & SKIP_WORKTREE != 0 {
+            return Some(true);
+        }
+        at = match version {
+            // How much of the name before is left out, then the rest of this one.
+            4 => find(find(name, |b| b & 0x80 == 0)? + 1, |b| b == 0)? + 1,
+            _ => at + ((find(name, |b| b == 0)? - at) / 8 + 1) * 8,
+        };
+    }
+    // Other entries may be in a file that this one is linked to.
+    let is_linked = index.get(at..)?.windows(4).any(|word| word == b"link");
+    (!is_linked).then_some(false)
+}
 
 /// Lists what is worth looking at among the `ignored` entries of the tree at `tree`.
-pub(crate) fn list(tree: &Path, ignored: &[PathBuf]) -> Ignored {
+fn list(tree: &Path, ignored: &[PathBuf]) -> Ignored {
     let mut found = Ignored::new();
-    for entry in ignored.iter().filter(|path| !is_rebuilt(tree, path)) {
-        let mut files = BTreeMap::new();
-        match walk(tree, entry, &mut files) {
-            true => found.append(&mut files),
-            false => {
-                let name = format!("{}/", entry.to_string_lossy().trim_end_matches('/'));
-                found.insert(name, Stamp { size: 0, modified: 0, nanos: 0 });
+    let mut repositories = Vec::new();
+    for entry in ignored {
+        let mut files = Files::new();
+        let is_whole = walk(tree, entry, &mut files, &mut |path, is_dir| {
+            if is_rebuilt(tree, path, is_dir) {
+                let depth = if is_dir { DEPTH } else { 0 };
+                worked_in(tree, path, depth, &mut repositories);
+                return false;
             }
+            let is_repository = is_dir && is_repository(tree, path);
+            repositories.extend(is_repository.then(|| path.to_owned()));
+            !is_repository
+        });
+        if is_whole && files.len() <= LISTED {
+            found.extend(files.into_iter().map(|(path, stamp)| (path, Some(stamp))));
+        } else {
+            found.insert(slashed(entry), is_whole.then(|| Stamp::sum(&files)));
         }
     }
+    for path in repositories {
+        let mut files = Files::new();
+        // To look at a repository may write its index, and all else in there is its own, whatever it is called.
+        let is_whole = walk(tree, &path, &mut files, &mut |path, _| !path.ends_with(".git/index"));
+        found.insert(slashed(&path), is_whole.then(|| Stamp::sum(&files)));
+    }
     found
+}
+
+fn slashed(path: &Path) -> String {
+    format!("{}/", path.to_string_lossy().trim_end_matches('/'))
 }
 
 /// What of `now` was not there, or not the same, in `before`.
 pub(crate) fn appeared(now: Ignored, before: &Ignored) -> Vec<FileChange> {
     now.into_iter()
-        .filter(|(path, stamp)| before.get(path) != Some(stamp))
+        .filter(|(path, stamp)| stamp.is_none() || before.get(path) != Some(stamp))
         .map(|(path, _)| FileChange { code: "!!".to_owned(), path })
         .collect()
 }
 
-/// Collects the files at and below `path`; false if they are too many, or another repository's.
-fn walk(tree: &Path, path: &Path, found: &mut Ignored) -> bool {
+/// Collects the files at and below `path` that `enter`, told what is a directory, lets in; false if not all could be
+/// looked at.
+fn walk(tree: &Path, path: &Path, files: &mut Files, enter: &mut dyn FnMut(&Path, bool) -> bool) -> bool {
     let full = tree.join(path);
-    // What can not be looked at may be work, and is named.
     let Ok(meta) = full.symlink_metadata() else { return false };
+    if !enter(path, meta.is_dir()) {
+        return true;
+    }
     if !meta.is_dir() {
-        let stamp = Stamp { size: meta.size(), modified: meta.mtime(), nanos: meta.mtime_nsec() };
-        found.insert(path.to_string_lossy().into_owned(), stamp);
-        return found.len() <= WALKED;
+        files.insert(path.to_string_lossy().into_owned(), Stamp::of(&meta));
+        return files.len() <= WALKED;
     }
-    if full.join(".git").exists() {
-        return false;
-    }
-    let Ok(entries) = fs::read_dir(&full) else { return false };
-    for entry in entries {
-        let Ok(entry) = entry else { return false };
-        let child = path.join(entry.file_name());
-        if !is_rebuilt(tree, &child) && !walk(tree, &child, found) {
-            return false;
-        }
-    }
-    true
+    let Ok(mut entries) = fs::read_dir(&full) else { return false };
+    entries.all(|entry| entry.is_ok_and(|entry| walk(tree, &path.join(entry.file_name()), files, enter)))
 }
 
-fn is_rebuilt(tree: &Path, path: &Path) -> bool {
+fn is_repository(tree: &Path, path: &Path) -> bool {
+    tree.join(path).join(".git").exists()
+}
+
+/// Collects the repositories at `path` and down to `depth` below it that are more than a dependency which was fetched.
+fn worked_in(tree: &Path, path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    if is_repository(tree, path) {
+        found.extend((!is_fetched(&tree.join(path))).then(|| path.to_owned()));
+    } else if depth > 0 {
+        let entries = fs::read_dir(tree.join(path)).into_iter().flatten().flatten();
+        for dir in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            worked_in(tree, &path.join(dir.file_name()), depth - 1, found);
+        }
+    }
+}
+
+/// Whether HEAD was only ever at commits from elsewhere, as its log says.
+fn is_fetched(repository: &Path) -> bool {
+    let Ok(log) = fs::read(repository.join(".git/logs/HEAD")) else { return false };
+    let log = String::from_utf8_lossy(&log);
+    let mut steps = log.lines().map(|line| line.split_once('\t').unwrap_or_default().1);
+    steps.all(|step| ["clone: ", "checkout: ", "reset: "].iter().any(|kind| step.starts_with(kind)))
+}
+
+fn is_rebuilt(tree: &Path, path: &Path, is_dir: bool) -> bool {
     let in_rebuilt_dir = |path: &Path| {
         path.components().any(|part| REBUILT_DIRS.split(' ').any(|name| part.as_os_str() == name))
     };
-    let full = tree.join(path);
-    if full.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-        return in_rebuilt_dir(path) || full.join("CACHEDIR.TAG").exists();
+    if is_dir {
+        return in_rebuilt_dir(path) || tree.join(path).join("CACHEDIR.TAG").exists();
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.parent().is_some_and(in_rebuilt_dir) || REBUILT_FILES.split(' ').any(|ending| name.ends_with(ending))
@@ -129,11 +250,43 @@ mod tests {
     }
 
     #[test]
+    fn what_can_not_be_looked_at_counts_though_it_was_so_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let look = || list(dir.path(), &["gone/".into()]);
+        assert_eq!(appeared(look(), &look()).len(), 1);
+    }
+
+    #[test]
+    fn an_index_tells_whether_it_hides_a_file_from_git() {
+        let index = |version: u32, last: &[u16], end: &[u8]| {
+            let mut bytes = [b"DIRC", &version.to_be_bytes()[..], &10_u32.to_be_bytes()].concat();
+            for n in 1..=10 {
+                let flags = if n == 10 { last } else { &[n] };
+                let flags: Vec<u8> = flags.iter().flat_map(|flags| flags.to_be_bytes()).collect();
+                let entry = [&[1; 60][..], &flags, &[0][..usize::from(version == 4)], &b"a".repeat(n.into())];
+                let entry = entry.concat();
+                let padding = if version == 4 { 1 } else { 8 - entry.len() % 8 };
+                bytes.extend([entry, vec![0; padding]].concat());
+            }
+            hides(&[&bytes, end].concat(), 20)
+        };
+        for version in [2, 3, 4] {
+            assert_eq!(index(version, &[10], b"TREE"), Some(false), "{version}");
+            assert_eq!(index(version, &[0x800a], b"TREE"), Some(true), "{version}");
+            assert_eq!(index(version, &[0x400a, 0x2000], b"TREE"), Some(false), "{version}");
+            assert_eq!(index(version, &[0x400a, 0x4000], b"TREE"), Some(true), "{version}");
+            assert_eq!(index(version, &[10], b"link"), None, "{version}");
+        }
+        assert_eq!(index(5, &[10], b""), None);
+        assert_eq!(hides(b"", 20), None);
+    }
+
+    #[test]
     fn a_large_directory_and_a_repository_are_one_entry_each() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("data")).unwrap();
         fs::create_dir_all(dir.path().join("other/.git")).unwrap();
-        for n in 0..=WALKED {
+        for n in 0..=LISTED {
             fs::write(dir.path().join(format!("data/{n}")), "").unwrap();
         }
         assert_eq!(names(dir.path(), &["data/", "other/"]), ["data/", "other/"]);

@@ -5,6 +5,7 @@
 //! carries out what was decided; whether a tree may go is decided elsewhere, and no tree with work in it is deleted here.
 
 mod ahead;
+mod beside;
 mod carry;
 mod clone;
 mod command;
@@ -25,6 +26,7 @@ mod source;
 mod status;
 mod submodule;
 
+pub use beside::{beside, release_beside, restore_beside};
 pub use drift::{Drift, adrift};
 pub use error::GitError;
 pub use evidence::{evidence_of, settle};

@@ -45,8 +45,13 @@ fn parse(line: &str) -> Option<Ref> {
 /// A stash sits on top of the very commits that are asked about; another instance's branch goes with that instance;
 /// and some refs belong to one worktree alone.
 pub(crate) fn keeps(name: &str) -> bool {
-    const PASSING: [&str; 4] = [SCRATCH, "refs/bisect/", "refs/worktree/", "refs/rewritten/"];
-    name != STASH && !PASSING.iter().any(|prefix| name.starts_with(prefix))
+    name != STASH && !name.starts_with(SCRATCH) && !is_of_one_worktree(name)
+}
+
+/// Whether each worktree has the ref `name` for itself.
+pub(crate) fn is_of_one_worktree(name: &str) -> bool {
+    const OWN: [&str; 3] = ["refs/bisect/", "refs/worktree/", "refs/rewritten/"];
+    OWN.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The refs as they are recorded.

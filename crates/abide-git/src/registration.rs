@@ -42,14 +42,15 @@ fn owner(admin: &Path) -> Option<InstanceId> {
 pub fn registered(dir: &Path, limit: Duration) -> Result<Vec<Registration>, GitError> {
     let git = Git::at(dir, Deadline::within(limit));
     let repo = git.path(["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
-    let known = gitdir::registrations(&repo)?.into_iter();
-    Ok(known
-        .filter_map(|(admin, tree)| {
-            let branch = gitdir::head_branch(&admin);
-            let branch = branch.and_then(|full| full.strip_prefix(HEADS).map(str::to_owned));
-            Some(Registration { id: owner(&admin)?, tree, branch, repo: repo.clone(), admin })
-        })
-        .collect())
+    let git = Git::at(&repo, git.deadline());
+    let mut found = Vec::new();
+    for (admin, tree) in gitdir::registrations(&repo)? {
+        let Some(id) = owner(&admin) else { continue };
+        let branch = gitdir::head_branch(&admin, &git)?;
+        let branch = branch.and_then(|full| full.strip_prefix(HEADS).map(str::to_owned));
+        found.push(Registration { id, tree, branch, repo: repo.clone(), admin });
+    }
+    Ok(found)
 }
 
 /// What became of a worktree that nobody owns any more.
@@ -77,7 +78,7 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
     let full = branch.as_ref().map(|name| format!("{HEADS}{name}"));
     let tip = match &full {
         Some(full) => refs.iter().find(|r| r.name == *full).map(|r| r.oid.clone()),
-        None => Some(fs::read_to_string(admin.join("HEAD")).doing("read", admin)?.trim_end().to_owned()),
+        None => Some(gitdir::git(admin, &git).text(["rev-parse", "--verify", "HEAD"])?),
     };
     let kept = refs.iter().filter(|r| refs::keeps(&r.name)).map(|r| &r.oid);
     let only_copy = !Safe::new(&git, kept).beyond(tip.as_deref())?.is_empty();
@@ -111,9 +112,20 @@ pub(crate) fn turn(repo: &Path, deadline: Deadline) -> Result<File, GitError> {
     Ok(dir)
 }
 
-/// The directory in which `repo` keeps what belongs to the worktree at `tree`.
+/// The directory in which `repo` keeps what belongs to the worktree at `tree`, also if that has moved since with the
+/// unit that it is in, and so with the name of its instance.
 pub(crate) fn of_tree(repo: &Path, tree: &Path) -> Result<Option<PathBuf>, GitError> {
-    Ok(gitdir::registrations(repo)?.into_iter().find(|(_, at)| at == tree).map(|(admin, _)| admin))
+    let known = gitdir::registrations(repo)?;
+    let id = tree.ancestors().nth(2).and_then(Path::file_name).and_then(|name| name.to_str()?.parse().ok());
+    // Where something is at the old place, ours is a copy of it.
+    let moved = |(admin, at): &&(PathBuf, PathBuf)| {
+        id.is_some()
+            && owner(admin) == id
+            && at.file_name() == tree.file_name()
+            && at.symlink_metadata().is_err()
+    };
+    let found = known.iter().find(|(_, at)| at == tree).or_else(|| known.iter().find(moved));
+    Ok(found.map(|(admin, _)| admin.clone()))
 }
 
 /// Deletes what `repo` keeps for a worktree, as `git worktree prune` would. The file by which it is found goes last, so

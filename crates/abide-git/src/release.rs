@@ -76,11 +76,16 @@ pub fn is_released(unit: &Path, mount: &Mount) -> bool {
 /// Makes the host's repository forget the tree of `mount`, after saving in the unit what only the repository had. Called
 /// again after a crash, it finishes; called without need, it does nothing.
 pub fn release(unit: &Path, mount: &Mount, limit: Duration) -> Result<Released, GitError> {
-    let deadline = Deadline::within(limit);
-    let Some(site) = Site::of(unit, mount) else { return Ok(Released::default()) };
+    match Site::of(unit, mount) {
+        Some(site) => release_site(&site, Deadline::within(limit)),
+        None => Ok(Released::default()),
+    }
+}
+
+pub(crate) fn release_site(site: &Site, deadline: Deadline) -> Result<Released, GitError> {
     let Some(record) = site.record()? else { return Ok(Released::default()) };
     if !record.complete {
-        materialise::undo(&site, &record, deadline)?;
+        materialise::undo(site, &record, deadline)?;
         return Ok(Released::default());
     }
     if record.isolation != Isolation::Worktree || !record.repo.is_dir() {
@@ -90,7 +95,7 @@ pub fn release(unit: &Path, mount: &Mount, limit: Duration) -> Result<Released, 
     let registered = registration::of_tree(&record.repo, &site.tree)?;
     let saved = match site.read::<Saved>(SAVED)? {
         Some(saved) => saved,
-        None => save(&site, &record, &git, registered.clone())?,
+        None => save(site, &record, &git, registered.clone())?,
     };
     crash::point("git.release.noted");
     if let Some(admin) = registered {
@@ -118,7 +123,11 @@ fn save(site: &Site, record: &Record, git: &Git, admin: Option<PathBuf>) -> Resu
         Err(RunError::Failed { .. }) => status::Status::default(),
         status => status?,
     };
-    let mut wanted: BTreeSet<String> = admin.as_deref().map(gitdir::ids_in).unwrap_or_default();
+    let mut wanted = match &admin {
+        Some(admin) => gitdir::ids_in(&gitdir::git(admin, git), admin)?,
+        None => BTreeSet::new(),
+    };
+    wanted.extend(status.head.clone());
     wanted.extend(status.staged);
     wanted.extend(tip.clone());
     pack(site, record, git, &wanted, &refs)?;
@@ -176,8 +185,10 @@ fn delete_branch(record: &Record, saved: &Saved, git: &Git) -> Result<Released, 
     let full = format!("{HEADS}{branch}");
     let now = git.try_run(["rev-parse", "--verify", "-q", &full])?;
     let others = gitdir::registrations(&record.repo)?.into_iter().map(|(admin, _)| admin);
-    let used =
-        others.chain([record.repo.clone()]).any(|dir| gitdir::head_branch(&dir).as_ref() == Some(&full));
+    // One whose branch can not be found out may have this one.
+    let used = others
+        .chain([record.repo.clone()])
+        .any(|dir| gitdir::head_branch(&dir, git).map_or(true, |branch| branch.as_ref() == Some(&full)));
     if now.status.success() && (used || now.text() != *tip) {
         return Ok(Released { kept_branch: Some(branch.clone()) });
     }

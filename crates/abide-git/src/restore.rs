@@ -1,12 +1,15 @@
 //! Putting a released worktree back into the host's repository, once its unit is out of the trash again.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use abide_model::Isolation;
 use abide_model::recipe::Mount;
 use abide_sys::crash;
+use abide_sys::run::RunError;
 
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
@@ -14,6 +17,9 @@ use crate::refs::{self, HEADS};
 use crate::release::{SAVED, Saved};
 use crate::site::{Record, Site, first_free};
 use crate::{files, gitdir, registration};
+
+/// How the file begins by which a tree is tied to its repository.
+const LINK: &str = "gitdir: ";
 
 /// What came back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +33,13 @@ pub struct Restored {
 /// Undoes a [`release`](crate::release()) of the tree of `mount`. Called again after a crash, it finishes; called without
 /// need, it does nothing.
 pub fn restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<Restored, GitError> {
-    let Some(site) = Site::of(unit, mount) else { return Ok(Restored::default()) };
+    match Site::of(unit, mount) {
+        Some(site) => restore_site(&site, Deadline::within(limit)),
+        None => Ok(Restored::default()),
+    }
+}
+
+pub(crate) fn restore_site(site: &Site, deadline: Deadline) -> Result<Restored, GitError> {
     let Some(mut record) = site.record()?.filter(|record| record.complete) else {
         return Ok(Restored::default());
     };
@@ -37,7 +49,7 @@ pub fn restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<Restored, 
     if !record.repo.is_dir() {
         return Err(GitError::RepositoryGone(record.repo));
     }
-    let git = Git::at(&record.repo, Deadline::within(limit));
+    let git = Git::at(&record.repo, deadline);
     for pack in site.packs() {
         let file = File::open(&pack).doing("open", &pack)?;
         git.fed_file(["index-pack", "--stdin"], file)?;
@@ -48,7 +60,7 @@ pub fn restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<Restored, 
         let new = put_branch(&git, &old, tip, &saved)?;
         if new != old {
             restored.notices.push(format!("the branch {old} was taken meanwhile; the tree is on {new} now"));
-            rename_in(&admin, &old, &new)?;
+            rename_in(&git, &admin, &old, &new)?;
         }
         record.branch = Some(new.clone());
         restored.branch = Some(new);
@@ -56,7 +68,7 @@ pub fn restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<Restored, 
     crash::point("git.restore.branch");
     if registration::of_tree(&record.repo, &site.tree)?.is_none() && admin.exists() {
         restored.notices.extend(hold_head(&git, &admin, &saved)?);
-        register(&site, &record, &saved, &admin)?;
+        register(site, &record, &saved, &admin, &git)?;
     }
     crash::point("git.restore.registered");
     site.write_record(&record)?;
@@ -81,7 +93,10 @@ fn put_branch(git: &Git, name: &str, tip: &str, saved: &Saved) -> Result<String,
 }
 
 /// Puts the new name of a branch where the worktree's own files have the old one.
-fn rename_in(admin: &Path, old: &str, new: &str) -> Result<(), GitError> {
+fn rename_in(git: &Git, admin: &Path, old: &str, new: &str) -> Result<(), GitError> {
+    if gitdir::is_closed(admin) && gitdir::head_branch(admin, git)? == Some(format!("{HEADS}{old}")) {
+        gitdir::git(admin, git).run(["symbolic-ref", "HEAD", &format!("{HEADS}{new}")])?;
+    }
     for name in ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"] {
         let path = admin.join(name);
         let Ok(text) = fs::read_to_string(&path) else { continue };
@@ -95,7 +110,7 @@ fn rename_in(admin: &Path, old: &str, new: &str) -> Result<(), GitError> {
 /// Keeps HEAD at its commit if it was on a branch of the host's that has moved or gone since: on that branch, all that
 /// happened to it would look like changes in the tree.
 fn hold_head(git: &Git, admin: &Path, saved: &Saved) -> Result<Option<String>, GitError> {
-    let (Some(branch), Some(head)) = (gitdir::head_branch(admin), &saved.head) else { return Ok(None) };
+    let (Some(branch), Some(head)) = (gitdir::head_branch(admin, git)?, &saved.head) else { return Ok(None) };
     let now = git.try_run(["rev-parse", "--verify", "-q", &branch])?;
     if now.text() == *head {
         return Ok(None);
@@ -107,27 +122,66 @@ fn hold_head(git: &Git, admin: &Path, saved: &Saved) -> Result<Option<String>, G
             "the branch {branch} moved, and the commit the tree was at is gone with it"
         )));
     }
-    let path = admin.join("HEAD");
-    fs::write(&path, format!("{head}\n")).doing("write", &path)?;
+    if gitdir::is_closed(admin) {
+        gitdir::git(admin, git).run(["update-ref", "--no-deref", "HEAD", head])?;
+    } else {
+        let path = admin.join("HEAD");
+        fs::write(&path, format!("{head}\n")).doing("write", &path)?;
+    }
     Ok(Some(format!("the branch {branch} moved since; the tree is at its old commit, without a branch")))
 }
 
 /// Moves what was saved back to where the repository looks for it.
-fn register(site: &Site, record: &Record, saved: &Saved, admin: &Path) -> Result<(), GitError> {
+fn register(site: &Site, record: &Record, saved: &Saved, admin: &Path, git: &Git) -> Result<(), GitError> {
     let all = record.repo.join("worktrees");
     fs::create_dir_all(&all).doing("create", &all)?;
     // Git made the name from the tree's, which is plain text.
     let name = saved.admin.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let place = all.join(first_free(&name, |name| !all.join(name).exists()));
+    // Before the old place of the tree is overwritten, by which they are found.
+    tie_modules(site, saved, admin, &place, git)?;
     let link = site.tree.join(".git");
-    for (path, mut line, target) in
-        [(admin.join("gitdir"), Vec::new(), &link), (link.clone(), b"gitdir: ".to_vec(), &place)]
-    {
-        use std::os::unix::ffi::OsStrExt as _;
-        line.extend_from_slice(target.as_os_str().as_bytes());
-        line.push(b'\n');
-        fs::write(&path, line).doing("write", &path)?;
-    }
+    write_path(&admin.join("gitdir"), "", &link)?;
+    write_path(&link, LINK, &place)?;
     // Not among the worktrees, where git would find it: nothing but whole ones may be there.
     files::move_dir(admin, &place, &record.repo.join(format!("abide-{name}.half"))).map(drop)
+}
+
+/// Ties the submodules in the tree to their repositories below `place`, where `admin` is about to be. Their old place may
+/// be another tree's by now, and the tree itself may have moved.
+fn tie_modules(site: &Site, saved: &Saved, admin: &Path, place: &Path, git: &Git) -> Result<(), GitError> {
+    let Some(old) = &saved.admin else { return Ok(()) };
+    let link = admin.join("gitdir");
+    let link = gitdir::path_in(&fs::read(&link).doing("read", &link)?);
+    let old_tree = gitdir::plain(&old.join(link)).parent().map(Path::to_owned).unwrap_or_default();
+    for module in gitdir::modules(admin) {
+        let name = module.strip_prefix(admin).unwrap_or(&module);
+        let file = module.join("config");
+        let setting = ["config", "--file"].map(OsStr::new).into_iter();
+        let setting = setting.chain([file.as_os_str(), OsStr::new("core.worktree")]);
+        let at = match git.path(setting.clone()) {
+            // It was taken out of the tree.
+            Err(RunError::Failed { .. }) => continue,
+            at => gitdir::plain(&old.join(name).join(at?)),
+        };
+        // The second if this was cut short before.
+        let Some(inside) = [&old_tree, &site.tree].into_iter().find_map(|tree| at.strip_prefix(tree).ok())
+        else {
+            continue;
+        };
+        let files = site.tree.join(inside);
+        if gitdir::linked(&files).is_some() {
+            if files != at {
+                git.run(setting.chain([files.as_os_str()]))?;
+            }
+            write_path(&files.join(".git"), LINK, &place.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a path as git does.
+fn write_path(file: &Path, before: &str, path: &Path) -> Result<(), GitError> {
+    let line = [before.as_bytes(), path.as_os_str().as_bytes(), b"\n"].concat();
+    fs::write(file, line).doing("write", file)
 }

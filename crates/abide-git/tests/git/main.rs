@@ -1,10 +1,14 @@
 //! Trees of real repositories: made, worked in, taken away and brought back.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unsafe_code, missing_docs)]
+#![allow(
+    clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, unsafe_code, missing_docs
+)]
 
 mod common;
 mod crash;
+mod elsewhere;
 mod making;
 mod matrix;
+mod overlooked;
 mod sweep;
 
 /// The body of the processes that the tests start. On its own it does nothing.

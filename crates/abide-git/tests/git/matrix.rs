@@ -22,16 +22,16 @@ struct State {
     check: Check,
 }
 
-fn file(code: &str, path: &str) -> FileChange {
+pub fn file(code: &str, path: &str) -> FileChange {
     FileChange { code: code.into(), path: path.into() }
 }
 
-fn ahead(branch: &str, commits: u64, against: &str) -> Ahead {
+pub fn ahead(branch: &str, commits: u64, against: &str) -> Ahead {
     Ahead { branch: branch.into(), commits, against: against.into() }
 }
 
 /// Pushes one commit of somebody else's, so that the remote's main has moved.
-fn other_clone(host: &Host) -> std::path::PathBuf {
+pub fn other_clone(host: &Host) -> std::path::PathBuf {
     let other = host.path("other");
     git(other.parent().unwrap(), ["clone", "-q", host.remote.to_str().unwrap(), "other"]);
     commit(&other, "unrelated", "somebody else's\n");
@@ -260,7 +260,7 @@ fn portrait(tree: &Path) -> String {
     [refs, bisect, fsck, staged].concat() + &rest.concat()
 }
 
-fn each_isolation(mut test: impl FnMut(Isolation)) {
+pub fn each_isolation(mut test: impl FnMut(Isolation)) {
     for isolation in [Isolation::Worktree, Isolation::Clone] {
         test(isolation);
     }
