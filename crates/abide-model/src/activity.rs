@@ -101,6 +101,9 @@ pub const SETTLE: Duration = Duration::from_millis(1500);
 /// After this long without a new word and without output, work is no longer taken on trust.
 pub const STALE: Duration = Duration::from_secs(60);
 
+/// What is said of a shell that has its terminal to itself.
+pub const SHELL_WAITS: &str = "its shell waits for a command";
+
 /// Decides what a session is doing that was last taken to do `before` and has written nothing for `quiet`. A statement
 /// of an earlier run must not be among the `evidence`.
 pub fn decide(evidence: &[Evidence], quiet: Duration, before: Doing) -> Activity {

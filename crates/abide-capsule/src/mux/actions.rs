@@ -45,7 +45,7 @@ impl Server {
                     client.bye(ByeReason::Detached, "detached; everything keeps running", None);
                 }
             }
-            Command::NewShell => self.spawn_shell(id, Where::Tab),
+            Command::NewShell => self.open_shell(id, Where::Tab),
             Command::Split(direction) => self.split(id, tab, direction),
             Command::NextTab => self.show_tab(id, self.layout.neighbour(tab, 1)),
             Command::PreviousTab => self.show_tab(id, self.layout.neighbour(tab, -1)),
@@ -59,7 +59,9 @@ impl Server {
                 self.ask(id, |session| Mode::Rename(session, name));
             }
             Command::Scroll => {
-                if let Some(scroll) = self.focused_of(id).map(|session| Scroll::at_end(&session.term)) {
+                if let Some(scroll) =
+                    self.focused_of(id).map(|session| Scroll::at_end(session.id, &session.term))
+                {
                     self.set_mode(id, Mode::Scroll(scroll));
                 }
             }
@@ -112,7 +114,13 @@ impl Server {
         if area.is_some_and(|area: Rect| area.halves(direction).is_none()) {
             return self.say(id, "there is no room for another pane; z zooms, c opens a tab");
         }
-        self.spawn_shell(id, Where::Beside(session, direction));
+        self.open_shell(id, Where::Beside(session, direction));
+    }
+
+    /// Opens a shell, which gets what is typed from now on.
+    fn open_shell(&mut self, id: ClientId, place: Where) {
+        self.set_mode(id, Mode::Session);
+        self.spawn_shell(id, place);
     }
 
     pub fn answer_kill(&mut self, id: ClientId, session: &SessionId, key: Key) {

@@ -212,7 +212,7 @@ impl Scene<'_> {
             None => (term.row(y), Vec::new()),
             Some(scroll) => {
                 scroll.line(term, y, &mut line);
-                (line.as_slice(), scroll.matches_in(term, &line))
+                (line.as_slice(), scroll.matches_in(term, y))
             }
         };
         // The part of the pane's row that is on the screen, in columns of the pane.

@@ -86,7 +86,7 @@ impl Bench {
         let placement = Placement::of(&self.layout.tabs()[0], self.tab);
         let of = |id: &SessionId| &self.terms.iter().find(|(known, _)| known == id).unwrap().1;
         let scroll = self.scroll.then(|| {
-            let mut scroll = Scroll::at_end(of(&placement.focused));
+            let mut scroll = Scroll::at_end(placement.focused, of(&placement.focused));
             scroll.by(of(&placement.focused), -7);
             scroll.search(of(&placement.focused), "a");
             scroll

@@ -76,12 +76,12 @@ impl Key {
             5 => Self::PageUp,
             6 => Self::PageDown,
             // xterm's modifyOtherKeys: 27 ; modifiers ; code.
-            27 => Self::with_modifiers(params.third, params.third, params.second),
+            27 => Self::with_modifiers(params.third, params.second),
             _ => Self::Other,
         }
     }
 
-    /// The kitty protocol: code : shifted ; modifiers : event u.
+    /// The kitty protocol: code : shifted : in this place on a US keyboard ; modifiers : event ; text u.
     fn of_code(params: &Params) -> Self {
         if params.is_release() {
             return Self::Nothing;
@@ -97,17 +97,15 @@ impl Key {
             57_357 => Self::End,
             // Shift, Control, Alt and their like, pressed by themselves on the way to a key.
             57_441..=57_454 | 57_358..=57_360 => Self::Nothing,
-            code => Self::with_modifiers(code, params.first_shifted, params.second),
+            _ => Self::with_modifiers(params.character(), params.second),
         }
     }
 
-    fn with_modifiers(code: u32, shifted: u32, modifiers: u32) -> Self {
+    fn with_modifiers(code: u32, modifiers: u32) -> Self {
         // Caps Lock and Num Lock are reported too, and change nothing here.
         let bits = modifiers.saturating_sub(1) & 0b1111;
         let shift = bits & 1 != 0;
-        let Some(ch) = char::from_u32(if shift && shifted != 0 { shifted } else { code }) else {
-            return Self::Other;
-        };
+        let Some(ch) = char::from_u32(code) else { return Self::Other };
         match bits & !1 {
             0 if shift && ch.is_ascii_lowercase() => Self::Char(ch.to_ascii_uppercase()),
             0 => Self::of_char(ch),
@@ -122,6 +120,7 @@ impl Key {
 struct Params {
     first: u32,
     first_shifted: u32,
+    first_base: u32,
     second: u32,
     /// 1 press, 2 repeat, 3 release.
     event: u32,
@@ -133,16 +132,42 @@ impl Params {
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
         let mut fields = text.split(';').map(|field| field.split(':'));
-        let mut pair = || {
-            fields.next().map(|mut field| (number(field.next()), number(field.next()))).unwrap_or_default()
+        let mut field = || {
+            let mut parts = fields.next().into_iter().flatten();
+            [(); 3].map(|()| number(parts.next()))
         };
-        let ((first, first_shifted), (second, event), (third, _)) = (pair(), pair(), pair());
-        Self { first, first_shifted, second, event, third }
+        let ([first, first_shifted, first_base], [second, event, _], [third, ..]) =
+            (field(), field(), field());
+        Self { first, first_shifted, first_base, second, event, third }
+    }
+
+    /// The character of a key in the kitty protocol, from whatever the terminal tells of it.
+    fn character(&self) -> u32 {
+        let has = |modifier: u8| self.second.saturating_sub(1) & u32::from(modifier) != 0;
+        if has(CTRL) && self.first > 0x7f && self.first_base != 0 {
+            // Other scripts have no control characters. A Latin letter is what is written on the key, wherever that is.
+            self.first_base
+        } else if self.third != 0 {
+            self.third
+        } else if !has(SHIFT) {
+            self.first
+        } else if self.first_shifted != 0 {
+            self.first_shifted
+        } else {
+            us_shifted(self.first)
+        }
     }
 
     fn is_release(&self) -> bool {
         self.event == 3
     }
+}
+
+/// What Shift makes of a key on a US keyboard: the best guess where a terminal tells no more than the key.
+fn us_shifted(code: u32) -> u32 {
+    let keys = "1234567890-=[]\\;',./`".chars().zip("!@#$%^&*()_+{}|:\"<>?~".chars());
+    let mut found = keys.filter(|(plain, _)| u32::from(*plain) == code);
+    found.next().map_or(code, |(_, shifted)| u32::from(shifted))
 }
 
 /// Whether a sequence is the key that a terminal otherwise sends as the control character `byte`.
@@ -304,7 +329,13 @@ mod tests {
             (b"\x1b[98;69u", Key::Ctrl('b')),
             (b"\x1b[27;5;98~", Key::Ctrl('b')),
             (b"\x1b[100u", Key::Char('d')),
+            (b"\x1b[1080::98;5u", Key::Ctrl('b')),
+            (b"\x1b[120::98;5u", Key::Ctrl('x')),
+            (b"\x1b[1080::98u", Key::Char('и')),
             (b"\x1b[53:37;2u", Key::Char('%')),
+            (b"\x1b[53;2;37u", Key::Char('%')),
+            (b"\x1b[50;2;34u", Key::Char('"')),
+            (b"\x1b[53;2u", Key::Char('%')),
             (b"\x1b[103;2u", Key::Char('G')),
             (b"\x1b[57442;5u", Key::Nothing),
             (b"\x1b[13u", Key::Enter),

@@ -39,13 +39,14 @@ impl Outer {
         }
     }
 
-    /// What our own scroll mode and prompts want: plain keys, and the wheel if the session had it anyway.
+    /// What our own scroll mode and prompts want: plain keys, pastes that are told from them, and the wheel if the
+    /// session had it anyway.
     pub fn for_ourselves(&self) -> Self {
         Self {
             app_cursor_keys: false,
             app_keypad: false,
-            bracketed_paste: false,
-            focus_events: false,
+            bracketed_paste: true,
+            focus_events: self.focus_events,
             mouse: if self.mouse == MouseMode::None { MouseMode::None } else { MouseMode::Normal },
             alternate_scroll: true,
             kitty_keyboard: self.kitty_keyboard.map(|_| 0),

@@ -5,23 +5,28 @@ use std::ops::Range;
 use abide_term::{Cell, Term};
 
 use super::compose::row_text;
+use crate::session::SessionId;
 
 /// Where a client is looking. Lines are counted from the session's beginning, so that new output does not move it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scroll {
+    /// Whose past it is. The view ends when another session gets the focus.
+    pub session: SessionId,
     top: u64,
     query: String,
+    /// The line that was found last, until the view moves otherwise: several may be in view at once.
+    found: Option<u64>,
 }
 
 impl Scroll {
     /// The present screen, about to move.
-    pub fn at_end(term: &Term) -> Self {
-        Self { top: last_top(term), query: String::new() }
+    pub fn at_end(session: SessionId, term: &Term) -> Self {
+        Self { session, top: last_top(term), query: String::new(), found: None }
     }
 
     /// Moves by this many lines; down is positive.
     pub fn by(&mut self, term: &Term, lines: i64) {
-        self.top = self.top.saturating_add_signed(lines).clamp(oldest(term), last_top(term));
+        self.go_to(self.top.saturating_add_signed(lines).clamp(oldest(term), last_top(term)));
     }
 
     /// Moves by a part of the screen: 1 is a whole screen down.
@@ -30,11 +35,15 @@ impl Scroll {
     }
 
     pub fn go_to_start(&mut self, term: &Term) {
-        self.top = oldest(term);
+        self.go_to(oldest(term));
     }
 
     pub fn go_to_end(&mut self, term: &Term) {
-        self.top = last_top(term);
+        self.go_to(last_top(term));
+    }
+
+    fn go_to(&mut self, top: u64) {
+        (self.top, self.found) = (top, None);
     }
 
     /// Whether nothing of the past is visible.
@@ -61,13 +70,26 @@ impl Scroll {
         read_line(term, self.first(term) + u64::from(y), cells);
     }
 
-    /// The columns of a row of the view in which what is searched for is.
-    pub fn matches_in(&self, term: &Term, cells: &[Cell]) -> Vec<Range<usize>> {
+    /// The columns of row `y` of the view in which what is searched for is.
+    pub fn matches_in(&self, term: &Term, y: u16) -> Vec<Range<usize>> {
         if self.query.is_empty() {
             return Vec::new();
         }
-        let (text, columns) = row_text(term, cells);
-        find_all(&text, &self.query).map(|found| columns[found.start]..columns[found.end - 1] + 1).collect()
+        let line = self.first(term) + u64::from(y);
+        let (mut from, mut cells) = (line, Vec::new());
+        // No further back than what is searched for can reach.
+        let furthest = line.saturating_sub(self.query.len() as u64).max(oldest(term));
+        while from > furthest && read_line(term, from - 1, &mut cells) {
+            from -= 1;
+        }
+        let (text, places) = joined(term, from, line, &self.query);
+        let found = find_all(&text, &self.query);
+        found
+            .filter_map(|found| {
+                let columns = places[found].iter().filter(|(of, _)| *of == line).map(|(_, column)| *column);
+                Some(columns.clone().min()?..columns.max()? + 1)
+            })
+            .collect()
     }
 
     /// Searches for `query` from the view backwards, or else forwards; says whether it was found.
@@ -79,7 +101,7 @@ impl Scroll {
 
     /// Searches on: further back, or forward again.
     pub fn search_next(&mut self, term: &Term, backwards: bool) -> bool {
-        self.search_from(term, self.first(term), backwards)
+        self.search_from(term, self.found.unwrap_or(self.first(term)), backwards)
     }
 
     /// Brings the nearest line with the text, before or after the line `from`, to the top of the view.
@@ -87,19 +109,18 @@ impl Scroll {
         if self.query.is_empty() {
             return false;
         }
-        let mut cells = Vec::new();
-        let mut has_it = |line: &u64| {
-            read_line(term, *line, &mut cells);
-            find_all(&row_text(term, &cells).0, &self.query).next().is_some()
+        let has_it = |line: &u64| {
+            let (text, places) = joined(term, *line, *line, &self.query);
+            find_all(&text, &self.query).next().is_some_and(|found| places[found.start].0 == *line)
         };
         let end = last_top(term) + u64::from(term.size().rows);
         let found = if backwards {
-            (oldest(term)..from.min(end)).rev().find(&mut has_it)
+            (oldest(term)..from.min(end)).rev().find(has_it)
         } else {
-            (from + 1..end).find(&mut has_it)
+            (from + 1..end).find(has_it)
         };
         if let Some(line) = found {
-            self.top = line.min(last_top(term));
+            (self.top, self.found) = (line.min(last_top(term)), Some(line));
         }
         found.is_some()
     }
@@ -115,13 +136,30 @@ fn last_top(term: &Term) -> u64 {
     oldest(term) + term.scrollback_len() as u64
 }
 
-fn read_line(term: &Term, line: u64, cells: &mut Vec<Cell>) {
+/// Reads a line, and says whether the next one continues it.
+fn read_line(term: &Term, line: u64, cells: &mut Vec<Cell>) -> bool {
     cells.clear();
     let index = usize::try_from(line.saturating_sub(oldest(term))).unwrap_or(usize::MAX);
-    match index.checked_sub(term.scrollback_len()) {
-        None => _ = term.scrollback_row(index, cells),
-        Some(y) => cells.extend_from_slice(term.row(u16::try_from(y).unwrap_or(u16::MAX))),
+    let Some(y) = index.checked_sub(term.scrollback_len()) else { return term.scrollback_row(index, cells) };
+    let y = u16::try_from(y).unwrap_or(u16::MAX);
+    cells.extend_from_slice(term.row(y));
+    term.row_wrapped(y) && y.saturating_add(1) < term.size().rows
+}
+
+/// The text of the lines `from..=to` and of as much of what continues them as `query` can reach into; with the line and
+/// the column in which each of its bytes begins.
+fn joined(term: &Term, from: u64, to: u64, query: &str) -> (String, Vec<(u64, usize)>) {
+    let (mut text, mut places, mut cells) = (String::new(), Vec::new(), Vec::new());
+    for line in from..=to + query.len() as u64 {
+        let goes_on = read_line(term, line, &mut cells);
+        let (more, columns) = row_text(term, &cells);
+        text.push_str(&more);
+        places.extend(columns.into_iter().map(|column| (line, column)));
+        if !goes_on {
+            break;
+        }
     }
+    (text, places)
 }
 
 /// Where `query` is in `text`. Without a capital letter in it, case does not matter.
@@ -175,7 +213,7 @@ mod tests {
     #[test]
     fn the_view_stays_on_its_lines_while_output_goes_on() {
         let mut term = numbered(50);
-        let mut scroll = Scroll::at_end(&term);
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
         scroll.by(&term, -10);
         let before = top(&scroll, &term);
         assert_eq!(before, "line 36");
@@ -189,7 +227,7 @@ mod tests {
     #[test]
     fn the_view_goes_no_further_than_there_are_lines() {
         let term = numbered(50);
-        let mut scroll = Scroll::at_end(&term);
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
         scroll.by_pages(&term, -1000);
         assert_eq!(top(&scroll, &term), "line 0");
         scroll.by_pages(&term, 1000);
@@ -199,7 +237,7 @@ mod tests {
     #[test]
     fn lines_that_are_gone_meanwhile_do_not_break_the_view() {
         let mut term = numbered(50);
-        let mut scroll = Scroll::at_end(&term);
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
         scroll.go_to_start(&term);
         for n in 0..500 {
             term.feed(format!("new {n}\r\n").as_bytes());
@@ -212,7 +250,7 @@ mod tests {
     #[test]
     fn a_search_finds_the_nearest_line_back_and_goes_on_in_both_directions() {
         let term = numbered(50);
-        let mut scroll = Scroll::at_end(&term);
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
         assert!(!scroll.search(&term, "LINE 1"));
         assert!(scroll.search(&term, "line 1"));
         assert_eq!(top(&scroll, &term), "line 19");
@@ -229,10 +267,36 @@ mod tests {
     fn matches_are_marked_in_columns_and_not_in_bytes() {
         let mut term = Term::new(Size { cols: 20, rows: 2 }, Options::default());
         term.feed("漢字 Foo ééfoo".as_bytes());
-        let mut scroll = Scroll::at_end(&term);
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
         scroll.search(&term, "foo");
-        let mut cells = Vec::new();
-        scroll.line(&term, 0, &mut cells);
-        assert_eq!(scroll.matches_in(&term, &cells), [5..8, 11..14]);
+        assert_eq!(scroll.matches_in(&term, 0), [5..8, 11..14]);
+    }
+
+    #[test]
+    fn a_search_goes_on_from_match_to_match_where_all_are_in_view() {
+        let term = numbered(50);
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
+        assert!(scroll.search(&term, "line 4"));
+        assert!(!scroll.search_next(&term, false), "there is none after the last");
+        for n in (40..49).rev() {
+            assert!(scroll.search_next(&term, true));
+            assert_eq!(scroll.found, Some(n));
+        }
+        assert!(scroll.search_next(&term, false));
+        scroll.go_to_end(&term);
+        assert!(scroll.search_next(&term, true), "after a move, from the view on");
+        assert_eq!(scroll.found, Some(45));
+    }
+
+    #[test]
+    fn what_is_wrapped_is_found_and_marked_in_both_lines() {
+        let mut term = Term::new(Size { cols: 10, rows: 4 }, Options::default());
+        term.feed(b"12345678needle\r\nneed\r\nle");
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
+        assert!(scroll.search(&term, "needle"));
+        assert_eq!(scroll.found, Some(0));
+        assert!(!scroll.search_next(&term, true) && !scroll.search_next(&term, false));
+        let marked = [0, 1, 2, 3].map(|y| scroll.matches_in(&term, y));
+        assert_eq!(format!("{marked:?}"), "[[8..10], [0..4], [], []]");
     }
 }

@@ -17,6 +17,7 @@ use super::activity::{Watched, Watching};
 use super::bar::Mark;
 use super::recover::{self, Rebuilt};
 use super::server::Server;
+use super::tokens::{FOCUS_IN, FOCUS_OUT};
 use crate::journal::{Journal, SyncJob};
 use crate::link::SessionInfo;
 use crate::protocol::Colors;
@@ -66,6 +67,8 @@ pub(super) struct Session {
     /// Its last read found all that the kernel has room for.
     floods: bool,
     paused_until: Option<Instant>,
+    /// What the program knows about having the focus; `None` while it does not want to.
+    told_focus: Option<bool>,
 }
 
 /// A read of fewer bytes has most likely emptied the terminal.
@@ -119,6 +122,7 @@ impl Session {
             at_end: false,
             floods: false,
             paused_until: None,
+            told_focus: None,
         };
         session.journal.resized(info.size);
         if let Some(exit) = info.exited {
@@ -161,6 +165,14 @@ impl Session {
         set_colors(&mut self.term, colors);
         let news = self.term.take_replies();
         self.send(&news);
+    }
+
+    /// Tells a program that wants to know it whether it has the focus, where that is news.
+    pub fn tell_focus(&mut self, focused: bool) {
+        let news = self.term.modes().focus_events.then_some(focused);
+        if std::mem::replace(&mut self.told_focus, news) != news && news.is_some() {
+            self.send(if focused { FOCUS_IN } else { FOCUS_OUT });
+        }
     }
 
     /// Whether there may be output to read.

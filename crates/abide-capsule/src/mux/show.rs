@@ -10,7 +10,7 @@ use super::compose::tab_area;
 use super::layout::{Tab, TabId};
 use super::place::Placement;
 use super::server::Server;
-use super::view::View;
+use super::view::{Mode, View};
 use super::world::World;
 use crate::protocol::Event;
 use crate::session::{SessionId, Size};
@@ -89,11 +89,30 @@ impl Server {
             if layout.tab(view.tab).is_none() {
                 view.show(current);
             }
+            let focused = layout.tab(view.tab).map(|tab| tab.focused);
+            if let Mode::Scroll(scroll) | Mode::Search(scroll, _) = &view.mode
+                && Some(scroll.session) != focused
+            {
+                view.mode = Mode::Session;
+            }
             view.touch();
         }
         let tabs: Vec<TabId> = self.layout.tabs().iter().map(|tab| tab.id).collect();
         for tab in tabs {
             self.fit_tab(tab);
+        }
+        self.tell_focus();
+    }
+
+    /// Tells the programs that want to know it whether somebody sits before them.
+    pub fn tell_focus(&mut self) {
+        let clients = self.clients.values().filter(|client| !client.is_leaving());
+        let views = clients.filter_map(|client| client.view.as_ref());
+        let views = views.filter(|view| view.has_focus && !view.read_only);
+        let focused: Vec<SessionId> =
+            views.filter_map(|view| self.layout.tab(view.tab)).map(|tab| tab.focused).collect();
+        for session in &mut self.sessions {
+            session.tell_focus(focused.contains(&session.id));
         }
     }
 

@@ -11,6 +11,8 @@ const MAX_STRING: usize = 4096;
 
 pub(super) const PASTE_BEGIN: &[u8] = b"\x1b[200~";
 pub(super) const PASTE_END: &[u8] = b"\x1b[201~";
+pub(super) const FOCUS_IN: &[u8] = b"\x1b[I";
+pub(super) const FOCUS_OUT: &[u8] = b"\x1b[O";
 
 /// A piece of input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

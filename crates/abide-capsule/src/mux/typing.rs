@@ -8,7 +8,7 @@ use super::mouse::MouseEvent;
 use super::scroll::Scroll;
 use super::server::Server;
 use super::session::{MAX_INPUT, Session};
-use super::tokens::{PASTE_BEGIN, PASTE_END, Token};
+use super::tokens::{FOCUS_IN, FOCUS_OUT, PASTE_BEGIN, PASTE_END, Token};
 use super::view::{Mode, View};
 use crate::session::SessionId;
 
@@ -18,9 +18,6 @@ const WHEEL_LINES: i64 = 3;
 const MAX_HELD: usize = 64 << 10;
 /// The longest name or search.
 const MAX_LINE: usize = 200;
-
-const FOCUS_IN: &[u8] = b"\x1b[I";
-const FOCUS_OUT: &[u8] = b"\x1b[O";
 
 impl Server {
     /// Takes in what a client's terminal sent.
@@ -104,6 +101,7 @@ impl Server {
     fn on_paste(&mut self, id: ClientId, text: &[u8]) {
         let Some(view) = self.view_mut(id) else { return };
         match &mut view.mode {
+            Mode::Session if view.paste_is_ours => {}
             Mode::Session => self.type_into(id, text),
             Mode::Search(_, line) | Mode::Rename(_, line) => {
                 let text = String::from_utf8_lossy(text);
@@ -121,15 +119,19 @@ impl Server {
             return self.on_mouse(id, event);
         }
         let modes = self.focused_of(id).map(|session| session.term.modes()).unwrap_or_default();
-        let Some(view) = self.view(id) else { return };
+        let Some(view) = self.view_mut(id) else { return };
+        if sequence == PASTE_BEGIN {
+            view.paste_is_ours = view.mode != Mode::Session;
+        }
         match sequence {
+            PASTE_BEGIN | PASTE_END if view.paste_is_ours => {}
             // The marks of a terminal whose modes have not followed the focus yet.
             PASTE_BEGIN | PASTE_END if !modes.bracketed_paste => {}
-            FOCUS_IN | FOCUS_OUT if !modes.focus_events => {}
-            PASTE_BEGIN | PASTE_END | FOCUS_IN | FOCUS_OUT if view.mode == Mode::Session => {
-                self.type_into(id, sequence)
+            PASTE_BEGIN | PASTE_END => self.type_into(id, sequence),
+            FOCUS_IN | FOCUS_OUT => {
+                view.has_focus = sequence == FOCUS_IN;
+                self.tell_focus();
             }
-            PASTE_BEGIN | PASTE_END | FOCUS_IN | FOCUS_OUT => {}
             _ if view.mode != Mode::Session || view.prefixed => {
                 self.on_key(id, Key::of_sequence(sequence), Some(sequence));
             }
@@ -155,8 +157,15 @@ impl Server {
         let Some(view) = self.view_mut(id) else { return };
         view.unsay();
         view.touch();
+        // Its reports may have been off when it got the focus back.
+        view.has_focus = true;
         if std::mem::take(&mut view.prefixed) {
-            return if key == prefix { self.send_prefix(id) } else { self.on_command_key(id, key, sequence) };
+            if key == prefix {
+                return self.send_prefix(id);
+            }
+            self.on_command_key(id, key, sequence);
+            // What follows is meant for what the command gave the focus.
+            return self.rearrange();
         }
         if key == prefix {
             view.prefixed = true;
@@ -190,6 +199,7 @@ impl Server {
 
     fn edit_search(&mut self, id: ClientId, mut scroll: Scroll, mut text: String, key: Key) {
         match edit(&mut text, key) {
+            Edit::Done if text.is_empty() => self.scroll_by_key(id, scroll, Key::Char('n')),
             Edit::Done => {
                 let found = self.focused_of(id).is_some_and(|session| scroll.search(&session.term, &text));
                 self.set_mode(id, Mode::Scroll(scroll));
@@ -260,7 +270,7 @@ impl Server {
         let Some(session) = self.focused_of(id) else { return };
         let mut scroll = match self.view(id).map(|view| &view.mode) {
             Some(Mode::Scroll(scroll)) => scroll.clone(),
-            Some(Mode::Session) if direction < 0 => Scroll::at_end(&session.term),
+            Some(Mode::Session) if direction < 0 => Scroll::at_end(session.id, &session.term),
             _ => return,
         };
         scroll.by(&session.term, i64::from(direction) * WHEEL_LINES);

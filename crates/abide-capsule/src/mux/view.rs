@@ -52,6 +52,10 @@ pub(super) struct View {
     pub read_only: bool,
     pub knows_kitty: bool,
     pub mode: Mode,
+    /// The paste that is coming in began in a mode of ours: no session gets the rest of it.
+    pub paste_is_ours: bool,
+    /// Its terminal has the focus, as far as it says.
+    pub has_focus: bool,
     /// The prefix was pressed, and the next key is a command.
     pub prefixed: bool,
     /// What was typed while the shell that it is meant for is being started.
@@ -82,6 +86,8 @@ impl View {
             read_only: attach.read_only,
             knows_kitty: has(attach, "kitty-keyboard"),
             mode: Mode::default(),
+            paste_is_ours: false,
+            has_focus: true,
             prefixed: false,
             held: Vec::new(),
             tokens: Tokens::default(),

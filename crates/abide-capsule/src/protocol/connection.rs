@@ -22,7 +22,9 @@ const MAX_EVENTS: usize = 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// Nothing listens: no keeper serves the unit.
-    #[error("no capsule is running there; start it again with `abide load` or `abide resume`")]
+    #[error(
+        "no capsule is running there; `abide ls` shows what became of it, and `abide resume ID` brings it back"
+    )]
     NotRunning,
     /// No answer in time.
     #[error("the capsule did not answer within {0:?}; see `abide doctor`")]

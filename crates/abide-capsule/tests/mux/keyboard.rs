@@ -24,6 +24,11 @@ tests![
     the_mouse_reaches_a_session_that_wants_it_in_its_own_coordinates,
     a_click_gives_a_pane_the_focus,
     a_paste_is_passed_with_its_marks_and_the_prefix_in_it_means_nothing,
+    a_paste_is_text_where_a_line_is_asked_for_and_nothing_where_a_key_is,
+    a_paste_that_began_in_scroll_mode_does_not_end_in_a_session,
+    scroll_mode_ends_when_another_session_gets_the_focus,
+    an_empty_search_repeats_the_last_one,
+    a_session_hears_when_it_loses_the_focus_and_when_it_gets_it_back,
     keys_in_the_kitty_encoding_pass_and_the_prefix_is_found_in_it,
     an_escape_alone_is_passed_and_sequences_stay_whole,
 ];
@@ -322,6 +327,108 @@ fn a_paste_is_passed_with_its_marks_and_the_prefix_in_it_means_nothing() {
     terminal.type_keys("1~z");
     terminal.wait_text("z>");
     assert_eq!(heard(&terminal), "\\x1b[200~a\\x02d\\x1b[201~z");
+}
+
+fn a_paste_is_text_where_a_line_is_asked_for_and_nothing_where_a_key_is() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = attach(&capsule);
+    terminal.type_keys("\x02x");
+    terminal.wait_text("kill main?");
+    terminal.wait_until("the marks", |term| term.modes().bracketed_paste);
+    terminal.type_keys("\x1b[200~yesterday\r\x1b[201~n");
+    terminal.wait_text("not killed");
+    terminal.type_keys("\x02?");
+    terminal.wait_text("keys after C-b");
+    terminal.type_keys("\x1b[200~first\rsecond\r\x1b[201~q");
+    terminal.wait_gone("keys after C-b");
+    terminal.type_keys("\x02,");
+    terminal.wait_text("name: main");
+    terminal.type_keys("\x15\x1b[200~feature\rthird\r\x1b[201~\r");
+    terminal.wait_text("0:featurethird");
+    terminal.wait_until("no marks", |term| !term.modes().bracketed_paste);
+    terminal.type_keys("fine\r");
+    terminal.wait_text("you said fine");
+    assert_eq!(terminal.screen().matches("you said").count(), 1, "{}", terminal.screen());
+}
+
+fn a_paste_that_began_in_scroll_mode_does_not_end_in_a_session() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = attach(&capsule);
+    terminal.type_keys("\x02%");
+    terminal.wait_until("two prompts", |term| term.text().matches("ready$").count() == 2);
+    let mut other = attach(&capsule);
+    terminal.type_keys("\x02[");
+    terminal.wait_text("lines back");
+    terminal.wait_until("the marks", |term| term.modes().bracketed_paste);
+    terminal.type_keys("\x1b[200~one\r");
+    other.type_keys("\x02o");
+    terminal.wait_gone("lines back");
+    terminal.type_keys("two\r\x1b[201~three\r");
+    terminal.wait_text("you said three");
+    assert!(!terminal.screen().contains("you said two"), "{}", terminal.screen());
+}
+
+fn scroll_mode_ends_when_another_session_gets_the_focus() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = attach(&capsule);
+    terminal.type_keys("\x02[");
+    terminal.wait_text("lines back");
+    terminal.type_keys("\x02%hello\r");
+    terminal.wait_text("you said hello");
+    assert!(column_of(&terminal, "you said hello") >= 40);
+    terminal.type_keys("\x02[kkk");
+    terminal.wait_text("lines back");
+    terminal.type_keys("\x02oleft\r");
+    terminal.wait_text("you said left");
+    terminal.wait_gone("lines back");
+    assert!(column_of(&terminal, "you said left") < 40);
+}
+
+fn an_empty_search_repeats_the_last_one() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = attach(&capsule);
+    terminal.type_keys("lines 200\r");
+    terminal.wait_text("line 200");
+    terminal.type_keys("\x02[/line 5\r");
+    terminal.wait_until("the nearest match", |term| term.text().starts_with("line 59\n"));
+    terminal.type_keys("/\r");
+    terminal.wait_until("the one before", |term| term.text().starts_with("line 58\n"));
+}
+
+fn a_session_hears_when_it_loses_the_focus_and_when_it_gets_it_back() {
+    let capsule = Capsule::running(&["raw", "\\e[?1004h"]);
+    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    terminal.wait_text("listening");
+    terminal.wait_until("the mode", |term| term.modes().focus_events);
+    let hears = |report: &str| {
+        wait_for(report, || {
+            let lines = capsule.snapshot("main", false).lines;
+            lines
+                .iter()
+                .rev()
+                .find(|line| !line.is_empty())?
+                .ends_with(&format!("\\x1b[{report}>"))
+                .then_some(())
+        });
+    };
+    terminal.type_keys("\x02c");
+    terminal.wait_text("ready$");
+    hears("O");
+    terminal.type_keys("\x020");
+    hears("I");
+    terminal.type_keys("\x02[");
+    terminal.wait_text("lines back");
+    terminal.type_keys("\x1b[O");
+    hears("O");
+    terminal.type_keys("\x1b[I");
+    hears("I");
+    terminal.type_keys("q\x02%");
+    hears("O");
+    terminal.type_keys("\x02o");
+    hears("I");
+    terminal.type_keys("\x02d");
+    terminal.end();
+    hears("O");
 }
 
 fn keys_in_the_kitty_encoding_pass_and_the_prefix_is_found_in_it() {
