@@ -1,8 +1,10 @@
 //! Isolated trees: made at the first start, used again by every later one.
 
+use std::process::{Child, Stdio};
+
 use abide_testkit::eventually;
 
-use crate::common::Host;
+use crate::common::{Host, kill, wait_for_death};
 use crate::repo::{git, host_with_repo, load, repo, traces, tree};
 
 #[test]
@@ -66,6 +68,25 @@ fn a_directory_without_git_is_refused_with_what_to_do_and_nothing_is_left() {
     let refused = host.abide(["load", "stub", "--detach", "--isolation", "worktree"]).fails(1);
     assert!(refused.contains("shared"), "{refused}");
     assert!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().is_empty());
+    assert_eq!(host.abide(["trash", "list"]).ok(), "The trash is empty.\n");
+}
+
+#[test]
+fn a_start_that_failed_after_something_was_made_is_in_the_trash() {
+    let host = host_with_repo();
+    std::fs::write(repo(&host).join("no-program"), "x").unwrap();
+    let fails = |args: &[&str]| {
+        let mut command = host.command(host.program());
+        let out = command.current_dir(repo(&host)).args(["load", "./no-program", "--detach"]).args(args);
+        assert!(!out.output().unwrap().status.success());
+        assert!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().is_empty());
+        host.abide(["trash", "list", "--json"]).json()["trash"].as_array().unwrap().len()
+    };
+    assert_eq!(fails(&["--isolation", "worktree", "--base", "no-such-thing"]), 0);
+    assert_eq!(fails(&["--isolation", "worktree"]), 1, "a hook of git may have written into its tree");
+    let text = format!("version = 1\ndir = \"{}\"\nsetup = [\"true\"]\n", repo(&host).display());
+    host.write("home/.config/abide/workspaces/shop.toml", text);
+    assert_eq!(fails(&[]), 2, "its set-up may have made something");
 }
 
 #[test]
@@ -107,17 +128,45 @@ fn what_a_setup_command_leaves_in_the_background_does_not_hold_the_start() {
 }
 
 #[test]
+fn a_load_that_is_interrupted_ends_its_setup_and_says_how_to_go_on() {
+    for signal in ["-INT", "-HUP", "-TERM"] {
+        let host = host_with_repo();
+        with_workspace(&host, r#"setup = ["sh", "-c", "test -e again || { touch begun; sleep 1000; }"]"#);
+        let (starter, id) = load_until_set_up_begins(&host);
+        kill(signal, starter.id());
+        let out = starter.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(1) && said.contains(&format!("`abide resume {id}`")), "{said}");
+        assert_eq!(host.processes(), [""; 0], "{signal}");
+        assert_eq!(host.state(&id), "restorable (setup-failed)");
+        std::fs::write(tree(&host, &id).join("again"), "").unwrap();
+        host.abide(["resume", &id, "--detach"]).ok();
+        assert_eq!(host.state(&id), "active");
+    }
+}
+
+#[test]
+fn a_setup_does_not_go_on_without_its_load_and_never_runs_beside_a_second_one() {
+    let host = host_with_repo();
+    // The second time it succeeds if nothing is left of the first.
+    let script = "if test -e again; then ! grep -qs 'State:.[RSD]' /proc/$(cat begun)/status; exit; fi; \
+                  sleep 1000 & echo $! > begun; wait; touch gone-on";
+    with_workspace(&host, &format!("setup = [\"sh\", \"-c\", \"{script}\"]"));
+    let (mut starter, id) = load_until_set_up_begins(&host);
+    let shell = host.processes().into_iter().find(|process| process.contains(" sh -c ")).unwrap();
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    wait_for_death(shell.split(' ').next().unwrap().parse().unwrap());
+    std::fs::write(tree(&host, &id).join("again"), "").unwrap();
+    host.abide(["resume", &id, "--detach"]).ok();
+    assert!(!tree(&host, &id).join("gone-on").exists());
+}
+
+#[test]
 fn stopping_what_is_still_set_up_ends_its_setup_and_keeps_it() {
     let host = host_with_repo();
     with_workspace(&host, r#"setup = ["sh", "-c", "test -e again || { touch begun; exec sleep 1000; }"]"#);
-    let mut command = host.command(host.program());
-    command.current_dir(repo(&host)).args(["load", "stub", "--detach"]);
-    let mut starter = command.stderr(std::process::Stdio::null()).spawn().unwrap();
-    let id = eventually("the set-up to begin", || {
-        let units = std::fs::read_dir(host.home().join("instances")).ok()?;
-        let id = units.flatten().find(|unit| unit.path().join("tree/repo/begun").exists())?;
-        Some(id.file_name().into_string().unwrap())
-    });
+    let (mut starter, id) = load_until_set_up_begins(&host);
     assert!(host.abide(["stop", &id]).ok().contains("kept"));
     assert_eq!(host.state(&id), "restorable (setup-failed)");
     assert!(!starter.wait().unwrap().success());
@@ -203,6 +252,21 @@ fn a_keep_workspace_holds_no_more_than_its_limit_and_never_lets_work_go() {
     host.abide(["ls"]).ok();
     let states: Vec<String> = ids.iter().map(|id| host.state(id)).collect();
     assert_eq!(states, ["restorable (kept)", "gone", "gone", "restorable (kept)"]);
+}
+
+/// Starts the stub, up to where its set-up command has made the file `begun`; who starts it, and the instance's id.
+fn load_until_set_up_begins(host: &Host) -> (Child, String) {
+    let mut command = host.command(host.program());
+    command.current_dir(repo(host)).args(["load", "stub", "--detach"]).stderr(Stdio::piped());
+    // Whoever runs the tests may ignore what they send.
+    abide_sys::signals::start_fresh(&mut command);
+    let starter = command.spawn().unwrap();
+    let id = eventually("the set-up to begin", || {
+        let units = std::fs::read_dir(host.home().join("instances")).ok()?;
+        let id = units.flatten().find(|unit| unit.path().join("tree/repo/begun").exists())?;
+        Some(id.file_name().into_string().unwrap())
+    });
+    (starter, id)
 }
 
 /// A workspace over the repository that isolates it, with `more` in its file.

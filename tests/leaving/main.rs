@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
+mod beside;
 mod census;
 // The tests of the host use all of it.
 #[allow(dead_code)]

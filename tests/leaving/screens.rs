@@ -122,7 +122,8 @@ fn a_load_where_something_is_kept_offers_to_come_back_to_it() {
     let id = load(&host, &["--isolation", "worktree"]);
     std::fs::write(tree(&host, &id).join("notes.md"), "notes").unwrap();
     host.abide(["stop", &id]).ok();
-    let terminal = sit_down(&host, "load stub");
+    // What runs where nothing is asked for is something else, and no reason not to come back.
+    let terminal = sit_down(&host, "load");
     let offer = terminal.wait_for("resume or start new");
     assert!(offer.contains("▸ 1  Start new") && offer.contains(&format!("Resume ab-{id}")), "{offer}");
     terminal.keys(&["2", "Enter"]);

@@ -1,7 +1,10 @@
 //! The trash: what comes back out of it, and what goes for good.
 
+use std::path::Path;
+
 use abide_testkit::eventually;
 
+use crate::common::Host;
 use crate::repo::{git, host_with_repo, load, repo, traces, tree};
 
 #[test]
@@ -11,7 +14,7 @@ fn what_is_too_old_or_too_much_goes_oldest_first_and_a_dry_run_only_says_so() {
     let ids: Vec<String> = (0..3)
         .map(|_| {
             let id = load(&host, &["--isolation", "clone"]);
-            std::fs::write(tree(&host, &id).join("large"), vec![7; 1_200_000]).unwrap();
+            fill(&tree(&host, &id));
             id
         })
         .collect();
@@ -35,6 +38,35 @@ fn what_is_too_old_or_too_much_goes_oldest_first_and_a_dry_run_only_says_so() {
         host.abide(["ls"]).ok();
         (!old.join(&aged).exists()).then_some(())
     });
+}
+
+/// Makes something large that is nobody's work.
+fn fill(tree: &Path) {
+    std::fs::create_dir(tree.join("build")).unwrap();
+    std::fs::write(tree.join("build/large"), vec![7; 1_200_000]).unwrap();
+}
+
+#[test]
+fn work_in_the_trash_is_not_pushed_out_by_what_is_clean() {
+    let host = host_with_repo();
+    host.write("home/.config/abide/config.toml", "version = 1\n[trash]\nmax_size = \"2MiB\"\n");
+    let worked = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &worked).join("work"), vec![7; 900_000]).unwrap();
+    host.abide(["eject", &worked, "--clean"]).ok();
+    let clean: Vec<String> = (0..2)
+        .map(|_| {
+            let id = load(&host, &["--isolation", "worktree"]);
+            fill(&tree(&host, &id));
+            host.abide(["send", &id, "exit 0"]).ok();
+            host.wait_for_state(&id, "gone");
+            id
+        })
+        .collect();
+    let left = eventually("room to be made", || {
+        host.abide(["ls"]).ok();
+        Some(host.abide(["trash", "list"]).ok()).filter(|left| !left.contains(&clean[0]))
+    });
+    assert!(left.contains(&worked) && left.contains(&clean[1]), "{left}");
 }
 
 #[test]
@@ -76,8 +108,46 @@ fn what_git_still_knows_of_a_unit_that_was_deleted_by_hand_is_forgotten_but_no_c
         host.abide(["stop", id]).ok();
         std::fs::remove_dir_all(host.home().join("instances").join(id)).unwrap();
     }
-    let out =
-        host.command(host.program()).current_dir(repo(&host)).args(["prune", "--yes"]).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    prune(&host);
     assert_eq!(traces(&host), [format!("refs/heads/abide/{worked}")]);
+}
+
+/// `abide prune --yes` in the repository, and what it says.
+fn prune(host: &Host) -> String {
+    let out = host.command(host.program()).current_dir(repo(host)).args(["prune", "--yes"]).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+#[test]
+fn a_prune_leaves_what_git_knows_of_what_is_in_the_trash() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("staged"), "x").unwrap();
+    git(&host, &tree(&host, &id), &["add", "-A"]);
+    host.abide(["stop", &id]).ok();
+    let away = host.work().join("away");
+    std::fs::rename(repo(&host), &away).unwrap();
+    host.abide(["eject", &id, "--clean"]).ok();
+    std::fs::rename(&away, repo(&host)).unwrap();
+    prune(&host);
+    host.abide(["trash", "restore", &id]).ok();
+    assert_eq!(git(&host, &tree(&host, &id), &["status", "--porcelain"]), "A  staged\n");
+}
+
+#[test]
+fn a_prune_with_an_empty_home_takes_nothing_for_gone() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("staged"), "x").unwrap();
+    git(&host, &tree(&host, &id), &["add", "-A"]);
+    host.abide(["stop", &id]).ok();
+    let away = host.work().join("away");
+    std::fs::rename(host.home(), &away).unwrap();
+    std::fs::create_dir(host.home()).unwrap();
+    let said = prune(&host);
+    assert!(said.contains(&id) && said.contains("ABIDE_HOME"), "{said}");
+    std::fs::remove_dir_all(host.home()).unwrap();
+    std::fs::rename(&away, host.home()).unwrap();
+    assert_eq!(git(&host, &tree(&host, &id), &["status", "--porcelain"]), "A  staged\n");
 }

@@ -54,7 +54,7 @@ record! {
     Trash {
         /// Days that a removed instance can be restored.
         keep_days: u32 as Count<36_500> = 14,
-        /// Size at which the oldest removed instances go early.
+        /// Size at which the oldest removed instances without work go early.
         max_size: ByteSize as Size = ByteSize::mib(5 * 1024),
     }
 }

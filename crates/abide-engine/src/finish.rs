@@ -9,7 +9,7 @@ use abide_capsule::unit::Unit;
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
-use abide_model::status::{Ending, Gone};
+use abide_model::status::{Ending, Gone, Kept};
 use abide_model::{Decided, Event, Extra, Instance, InstanceId, Policy, Session, Status, Timestamp};
 use abide_store::{Store, UnitLock, outcomes};
 use abide_sys::{clock, crash, process};
@@ -43,9 +43,13 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     }
     let mut decided = false;
     if instance.status.status == Status::Active {
-        let Some((event, because)) = decision_on(&instance, &unit, record.as_ref(), policy, verdict) else {
+        let Some((mut event, mut because)) = decision_on(&instance, &unit, record.as_ref(), policy, verdict)
+        else {
             return Ok(Outcome::Running);
         };
+        if let (Event::LeftFinishing(_), Some(guest)) = (&event, trees::guest(store, id)) {
+            (event, because) = (Event::LeftKeeping(Kept::Unknown), guest);
+        }
         tracing::info!(%id, "finish: {because}");
         // A keeper that was killed could not take its socket with it. Before the decision is written down: nobody looks
         // at what a kept instance still has there.
@@ -59,11 +63,13 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     crash::point("engine.finish.stamped");
     let because = instance.status.because.clone();
     match instance.status.status {
-        Status::Ending(_) => {
+        Status::Ending(why) => {
             if !stop_processes(&unit, id) {
                 return Err(Error::StillRuns(id));
             }
             crash::point("engine.finish.stopped");
+            // Work stays in the trash for its whole time. One that ended clean was looked at a moment ago.
+            lock.note_work(why != Ending::Clean && trees::verdict(store, &instance) != Verdict::Clean)?;
             trees::release(store, &instance).map_err(|problem| {
                 Error::Other(format!("{} can not be removed yet: {problem}", id.display_name()))
             })?;
@@ -240,6 +246,10 @@ pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
 
 /// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
 pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<Outcome, Error> {
+    if let Some(guest) = trees::guest(store, seen.id) {
+        let name = seen.id.display_name();
+        return Err(Error::Other(format!("{name} can not be removed: {guest}; eject that first")));
+    }
     store.update(seen.id, |instance| -> Result<(), Error> {
         // Whoever decided about an earlier run has not seen what was done in a later one.
         if instance.generation != seen.generation {

@@ -46,6 +46,8 @@ pub struct Plan {
     pub trash: Vec<Decided<TrashName>>,
     /// Worktrees that git still knows although neither they nor their instances exist.
     pub worktrees: Vec<Registration>,
+    /// The same, but in a store that never held anything: it may not be the one that they are of.
+    pub doubtful: Vec<Registration>,
     /// How many kept instances are not touched because it was not asked for.
     pub left_alone: usize,
 }
@@ -64,20 +66,23 @@ pub fn plan(
     let chosen = if request.restorable { kept } else { Vec::new() };
     let instances =
         chosen.into_iter().map(|instance| (instance.clone(), trees::evidence(store, instance))).collect();
-    Ok(Plan {
-        instances,
-        trash: trash::expired(store, settings, None)?,
-        worktrees: orphans(dir, store),
-        left_alone,
-    })
+    let trashed = store.trash_names()?;
+    let orphans = orphans(dir, store, &trashed);
+    // A disk that is not mounted looks like that.
+    let blank = entries.is_empty() && trashed.is_empty() && !store.layout().outcomes_file().exists();
+    let (worktrees, doubtful) = if blank { (Vec::new(), orphans) } else { (orphans, Vec::new()) };
+    Ok(Plan { instances, trash: trash::expired(store, settings, None)?, worktrees, doubtful, left_alone })
 }
 
 /// What git knows of ours in the repository of `dir` that is gone. Somebody may have deleted a unit by hand.
-fn orphans(dir: &Path, store: &Store) -> Vec<Registration> {
+fn orphans(dir: &Path, store: &Store, trashed: &[TrashName]) -> Vec<Registration> {
     // Not every directory has a repository.
     let known = abide_git::registered(dir, TO_LOOK).unwrap_or_default();
     let ours = |tree: &Path| tree.starts_with(store.layout().instances());
-    let gone = |id| matches!(store.read(id), Err(ReadError::NotFound(_)));
+    // What was removed while its repository was away is still registered, and needs that to come back.
+    let gone = |id| {
+        matches!(store.read(id), Err(ReadError::NotFound(_))) && trashed.iter().all(|name| name.id != id)
+    };
     known.into_iter().filter(|one| ours(&one.tree) && gone(one.id) && !one.tree.exists()).collect()
 }
 

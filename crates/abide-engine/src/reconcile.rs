@@ -1,4 +1,5 @@
-//! Bringing what is written down in line with what is there. Runs at the start of every verb that looks at instances.
+//! Bringing what is written down in line with what is there. Runs at the start of the verbs that say how instances are, or
+//! go by it for more than one.
 
 use std::time::Duration;
 

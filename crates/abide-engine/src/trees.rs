@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_git::{Drift, Wanted};
-use abide_model::evidence::{self, HostRepo, MountEvidence, Verdict};
+use abide_model::evidence::{self, FileChange, HostRepo, MountEvidence, Verdict};
 use abide_model::recipe::Mount;
-use abide_model::{Extra, Instance, Isolation};
-use abide_store::Store;
+use abide_model::{Extra, Instance, InstanceId, Isolation, Status};
+use abide_store::{Entry, Store};
 use abide_sys::crash;
 
 use crate::error::Error;
@@ -148,7 +148,53 @@ pub fn evidence_of_all(store: &Store, instances: &[&Instance]) -> Vec<Vec<MountE
         .flat_map(|(instance, unit)| isolated(instance).map(|mount| (unit.as_path(), mount)))
         .collect();
     let mut found = abide_git::evidence_of(&mounts, TO_LOOK).into_iter();
-    instances.iter().map(|instance| found.by_ref().take(isolated(instance).count()).collect()).collect()
+    let all = store.list();
+    let of_one = |(instance, unit): (&&Instance, &PathBuf)| {
+        let mut of_it: Vec<MountEvidence> = found.by_ref().take(isolated(instance).count()).collect();
+        if let Some(first) = of_it.first_mut() {
+            add_beside(unit, instance, first);
+            first.unknown.extend(guest_among(&all, unit, instance.id));
+        }
+        of_it
+    };
+    instances.iter().zip(&units).map(of_one).collect()
+}
+
+/// Adds what is next to the trees, named as it is seen from the first of them. Git does not look there.
+fn add_beside(unit: &Path, instance: &Instance, found: &mut MountEvidence) {
+    let mounts: Vec<&Mount> = isolated(instance).collect();
+    match abide_git::beside(unit, &mounts) {
+        Ok(names) => found.files.extend(
+            names.iter().map(|name| FileChange { code: "??".to_owned(), path: format!("../{name}") }),
+        ),
+        Err(error) => found.unknown.push(error.to_string()),
+    }
+}
+
+/// Who else works in the unit of the instance `id`, or why nobody can tell: it must not go away under them.
+pub fn guest(store: &Store, id: InstanceId) -> Option<String> {
+    guest_among(&store.list(), &store.layout().unit(id), id)
+}
+
+fn guest_among(
+    all: &Result<Vec<Entry>, abide_store::Error>,
+    unit: &Path,
+    host: InstanceId,
+) -> Option<String> {
+    let all = match all {
+        Ok(all) => all,
+        Err(error) => return Some(format!("whether another instance works in it is not known: {error}")),
+    };
+    let is_in = |dir: &Path| dir.starts_with(unit);
+    let works_here = |other: &&Instance| {
+        other.id != host
+            && !matches!(other.status.status, Status::Ending(_))
+            && (is_in(&other.scope.dir)
+                || is_in(&other.recipe.cwd)
+                || other.sessions.iter().any(|session| is_in(&session.cwd)))
+    };
+    let other = all.iter().filter_map(Entry::sound).find(works_here)?;
+    Some(format!("{} works in it", other.id.display_name()))
 }
 
 fn isolated(instance: &Instance) -> impl Iterator<Item = &Mount> {
@@ -164,6 +210,7 @@ pub fn verdict(store: &Store, instance: &Instance) -> Verdict {
 /// back is in the unit.
 pub fn release(store: &Store, instance: &Instance) -> Result<(), Error> {
     let unit = store.layout().unit(instance.id);
+    abide_git::release_beside(&unit, &isolated(instance).collect::<Vec<_>>(), TO_RELEASE)?;
     for mount in isolated(instance) {
         if let Some(branch) = abide_git::release(&unit, mount, TO_RELEASE)?.kept_branch {
             tracing::warn!(id = %instance.id, branch, "the branch is used elsewhere and stays");
@@ -187,6 +234,8 @@ pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Res
     // Two that do the same at once would be in each other's way.
     let mut lock = store.lock(instance.id)?;
     let mut now = lock.instance().clone();
+    // First: what is noted about the mounts is what leads here again.
+    abide_git::restore_beside(&unit, TO_RELEASE)?.iter().for_each(|notice| told(notice));
     for mount in now.recipe.mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
         let restored = abide_git::restore(&unit, mount, TO_RELEASE)?;
         restored.notices.iter().for_each(|notice| told(notice));

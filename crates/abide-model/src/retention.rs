@@ -12,6 +12,8 @@ pub struct Held {
     pub since: Timestamp,
     /// How much room it takes, in bytes.
     pub bytes: u64,
+    /// Whether it may hold something that exists nowhere else.
+    pub work: bool,
 }
 
 /// How much is kept.
@@ -23,16 +25,17 @@ pub struct Limits {
     pub bytes: u64,
 }
 
-/// Which of `held`, given oldest first, have had their time: what is too old, then the oldest of what is too much. The
-/// youngest goes by age only: what was removed a moment ago can be restored however large it is.
+/// Which of `held`, given oldest first, have had their time: what is too old, then the oldest of what is too much. Work
+/// goes by age only: the operator was told for how long it is kept. So does the youngest: what was removed a moment ago
+/// can be restored however large it is.
 pub fn expired(held: &[Held], limits: Limits, now: Timestamp) -> Vec<Decided<usize>> {
     let mut left: u64 = held.iter().map(|unit| unit.bytes).sum();
     let mut gone = Vec::new();
     for (index, unit) in held.iter().enumerate() {
         let reason = if unit.since.age(now) > limits.keep {
             "it is older than the trash keeps things"
-        } else if left > limits.bytes && index + 1 < held.len() {
-            "it is the oldest of more than the trash holds"
+        } else if left > limits.bytes && !unit.work && index + 1 < held.len() {
+            "it is the oldest without work of more than the trash holds"
         } else {
             continue;
         };
@@ -50,10 +53,26 @@ mod tests {
     const LIMITS: Limits = Limits { keep: Duration::from_secs(14 * 86_400), bytes: 100 };
 
     fn gone(held: &[(i64, u64)]) -> Vec<usize> {
+        gone_beside_work(held, &[])
+    }
+
+    /// With work in those at the indices `work`.
+    fn gone_beside_work(held: &[(i64, u64)], work: &[usize]) -> Vec<usize> {
         let now = Timestamp(100 * DAY);
-        let held: Vec<Held> =
-            held.iter().map(|&(days, bytes)| Held { since: Timestamp(now.0 - days * DAY), bytes }).collect();
+        let unit = |(index, &(days, bytes)): (usize, &(i64, u64))| Held {
+            since: Timestamp(now.0 - days * DAY),
+            bytes,
+            work: work.contains(&index),
+        };
+        let held: Vec<Held> = held.iter().enumerate().map(unit).collect();
         expired(&held, LIMITS, now).into_iter().map(|decided| decided.decision).collect()
+    }
+
+    #[test]
+    fn work_goes_by_age_only() {
+        assert_eq!(gone_beside_work(&[(5, 60), (4, 30), (3, 40), (2, 20)], &[0]), [1, 2]);
+        assert!(gone_beside_work(&[(5, 200), (4, 200)], &[0]).is_empty());
+        assert_eq!(gone_beside_work(&[(15, 1), (4, 200)], &[0, 1]), [0]);
     }
 
     #[test]

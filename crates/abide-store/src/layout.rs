@@ -21,6 +21,9 @@ pub(crate) const JOURNAL: &str = "journal";
 /// How much room a trashed unit takes. Nothing in the trash changes, so it is counted once.
 pub(crate) const TRASH_SIZE: &str = "trash-size";
 
+/// Says that a removed unit held nothing that exists nowhere else.
+pub(crate) const NO_WORK: &str = "no-work";
+
 /// What a trashed unit is called while it is being deleted, so that half of one never looks restorable.
 pub(crate) const PURGING: &str = ".purging-";
 

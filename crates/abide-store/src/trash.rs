@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::error::{Doing as _, Error, IoFailure, Result};
-use crate::layout::{INSTANCES, PURGING, TRASH, TRASH_SIZE, TrashName};
+use crate::layout::{INSTANCES, NO_WORK, PURGING, TRASH, TRASH_SIZE, TrashName};
 use crate::lock::Failure;
 use crate::manifest::Trouble;
 use crate::staging::Staging;
@@ -86,6 +86,11 @@ impl Store {
             let _ = atomic::write(unit, TRASH_SIZE, bytes.to_string().as_bytes(), 0o600);
         }
         Ok(bytes)
+    }
+
+    /// Whether `name` may hold something that exists nowhere else.
+    pub fn trash_holds_work(&self, name: &TrashName) -> bool {
+        !self.layout().trashed(name).join(NO_WORK).exists()
     }
 
     /// Takes `name` back out of the trash. The manifest is changed first, so that a crash before the move leaves

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use abide_model::{Instance, InstanceId, Status, Timestamp};
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::dir;
 use crate::error::{Doing as _, Error, IoFailure, Result};
-use crate::layout::{INSTANCES, MANIFEST, TRASH, TrashName};
+use crate::layout::{INSTANCES, MANIFEST, NO_WORK, TRASH, TrashName};
 use crate::lock::{self, Failure, Hold};
 use crate::manifest::{Reader, Trouble};
 use crate::staging::Staging;
 use crate::store::Store;
-use abide_sys::crash;
+use abide_sys::{atomic, crash};
 
 /// The directory of a unit, which must be a directory and not a link to one.
 fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {
@@ -125,6 +125,19 @@ impl UnitLock {
             self.instance = instance.clone();
         }
         written
+    }
+
+    /// Writes down, before the unit goes to the trash, whether it holds work. What nobody wrote that about counts as work.
+    pub fn note_work(&self, work: bool) -> Result<()> {
+        match rustix::fs::unlinkat(&self.held.dir, NO_WORK, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(IoFailure::new("remove", self.path().join(NO_WORK), errno).into()),
+        }
+        if !work {
+            // Without it, the unit only stays longer.
+            let _ = atomic::write(&self.held.dir, NO_WORK, b"", 0o600);
+        }
+        Ok(())
     }
 
     /// Moves the unit to the trash, if it is [`Status::Ending`]. The move is the moment of removal: before it the

@@ -63,6 +63,12 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         };
         context.printer.toned_line(Tone::Faint, line)?;
     }
+    for worktree in &plan.doubtful {
+        let (tree, home) = (worktree.tree.display(), context.store.layout().home().display());
+        context.printer.line(format!(
+            "{tree}  is left alone: {home} never held anything; mount what belongs there, or set ABIDE_HOME"
+        ))?;
+    }
     let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len();
     if number == 0 {
         return Ok(context.printer.line("There is nothing to remove.")?);
