@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::common::{Host, host};
 
-const CLAUDE: &str = "25252525-4444-4444-8444-444444444444";
+pub const CLAUDE: &str = "25252525-4444-4444-8444-444444444444";
 
 impl Host {
-    fn load_agent(&self, agent: &str) -> String {
-        let said = self.abide(["load", agent, "--detach"]).ok();
+    pub fn load_agent(&self, agent: &str, args: &[&str]) -> String {
+        let said = self.abide([&["load", agent, "--detach"], args].concat()).ok();
         let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
         self.wait_for_screen(&id, "ready");
         id
@@ -28,7 +28,7 @@ impl Host {
         })
     }
 
-    fn tell(&self, id: &str, line: &str) {
+    pub fn tell(&self, id: &str, line: &str) {
         self.abide(["send", id, line]).ok();
     }
 
@@ -51,7 +51,7 @@ while IFS= read -r line; do printf '\033]7501;%s\033\\' "$line"; done"#;
 #[test]
 fn a_program_that_says_what_it_does_is_believed() {
     let host = reporting();
-    let id = host.load_agent("reporter");
+    let id = host.load_agent("reporter", &[]);
     host.tell(&id, "state=working:app=reporter");
     let row = host.wait_for_activity(&id, "working");
     assert_eq!(row["activity_because"], "reporter says working");
@@ -97,7 +97,7 @@ done"#;
 #[test]
 fn hooks_tell_what_an_agent_does_and_never_disturb_it() {
     let host = hooked();
-    let id = host.load_agent("claude");
+    let id = host.load_agent("claude", &[]);
     host.tell(&id, "own|UserPromptSubmit");
     let row = host.wait_for_activity(&id, "working");
     assert_eq!(row["activity_because"], "its hook UserPromptSubmit was called");
@@ -113,7 +113,7 @@ fn hooks_tell_what_an_agent_does_and_never_disturb_it() {
 #[test]
 fn what_the_agent_runs_and_what_ran_before_is_not_listened_to() {
     let host = hooked();
-    let id = host.load_agent("claude");
+    let id = host.load_agent("claude", &[]);
     host.tell(&id, "own|UserPromptSubmit");
     host.wait_for_activity(&id, "working");
     for (line, why) in [("nested|Stop", "is not of this session"), ("late|Stop", "it is of run 0")] {
@@ -127,7 +127,7 @@ fn what_the_agent_runs_and_what_ran_before_is_not_listened_to() {
 #[test]
 fn conversations_that_hooks_report_are_written_down_once() {
     let host = hooked();
-    let id = host.load_agent("claude");
+    let id = host.load_agent("claude", &[]);
     let next = "26262626-4444-4444-8444-444444444444";
     for line in ["own|SessionStart|startup", "own|UserPromptSubmit", "own|Stop", &format!("clear|{next}")] {
         host.tell(&id, line);
@@ -146,7 +146,7 @@ fn conversations_that_hooks_report_are_written_down_once() {
 }
 
 /// A stub of a claude that only publishes what it does, as those do that do not speak through the terminal.
-fn registered() -> Host {
+pub fn registered() -> Host {
     let mut host = host();
     let script = r#"
 stty -echo
@@ -165,7 +165,7 @@ done"#;
 #[test]
 fn what_an_agent_publishes_is_read_and_its_new_conversation_followed() {
     let host = registered();
-    let id = host.load_agent("claude");
+    let id = host.load_agent("claude", &[]);
     for (status, activity) in
         [("busy", "working"), ("waiting", "needs_input"), ("shell", "working"), ("idle", "idle")]
     {
@@ -196,7 +196,7 @@ while IFS= read -r screen; do printf '\033[2J\033[H'; sed -e '1,/^---$/d' -e 's/
 #[test]
 fn an_agent_that_only_draws_is_read() {
     let host = drawing();
-    let id = host.load_agent("gemini");
+    let id = host.load_agent("gemini", &[]);
     for (screen, activity) in [("working", "working"), ("permission", "needs_input"), ("idle", "idle")] {
         host.tell(&id, screen);
         let row = host.wait_for_activity(&id, activity);
@@ -210,7 +210,7 @@ fn an_agent_that_only_draws_is_read() {
 #[test]
 fn a_mux_that_was_killed_comes_back_to_what_the_session_was_doing() {
     let host = drawing();
-    let id = host.load_agent("gemini");
+    let id = host.load_agent("gemini", &[]);
     host.tell(&id, "permission");
     host.wait_for_activity(&id, "needs_input");
     let mux = host.pids(&id).mux;

@@ -8,7 +8,7 @@ choices! {
     /// What happens to one session when the operator leaves.
     Parting, "way of leaving a session" {
         Detach = "detach": "it keeps running",
-        Close = "close": "it is ended, and its agent resumes the conversation next time",
+        Close = "close": "it is ended, and comes back with its instance",
     }
 }
 
@@ -23,21 +23,44 @@ impl Parting {
     }
 }
 
-/// What to do with a session that does `doing`, unless the operator says otherwise. `resumes` tells whether its agent
-/// can take the conversation up again: closing what can not be resumed would lose it.
-pub fn part(doing: Doing, resumes: bool) -> Decided<Parting> {
-    match doing {
-        Doing::Working => {
+choices! {
+    /// What comes back of a session that was closed.
+    Returns, "way of coming back" {
+        Conversation = "conversation": "its agent resumes the conversation",
+        Scrollback = "scrollback": "it is a shell that runs nothing, and has nothing but its scrollback to come back with",
+        Anew = "anew": "it is started anew, and what it held is lost",
+    }
+}
+
+/// What to do with a session that does `doing`, unless the operator says otherwise.
+pub fn part(doing: Doing, returns: Returns) -> Decided<Parting> {
+    match (doing, returns) {
+        (Doing::Working, _) => {
             Decided::new(Parting::Detach, "ending it in the middle of a turn may damage its conversation")
         }
-        Doing::NeedsInput => {
+        (Doing::NeedsInput, _) => {
             Decided::new(Parting::Detach, "it waits for an answer, which ending it would lose")
         }
-        Doing::Unknown => Decided::new(Parting::Detach, "what it does is not known, so it may be working"),
-        Doing::Idle if resumes => Decided::new(Parting::Close, "it is between turns and can be resumed"),
-        Doing::Idle => Decided::new(Parting::Detach, "it could not be resumed"),
-        Doing::Exited => Decided::new(Parting::Close, "its process has ended"),
+        (Doing::Unknown, _) => {
+            Decided::new(Parting::Detach, "what it does is not known, so it may be working")
+        }
+        (Doing::Idle, Returns::Conversation) => {
+            Decided::new(Parting::Close, "it is between turns and can be resumed")
+        }
+        (Doing::Idle, Returns::Scrollback) => Decided::new(Parting::Close, "its shell runs nothing"),
+        (Doing::Idle, Returns::Anew) => Decided::new(Parting::Detach, "it could not be resumed"),
+        (Doing::Exited, _) => Decided::new(Parting::Close, "its process has ended"),
     }
+}
+
+/// What to do with sessions of which each is named with its instance. An instance is closed as a whole or not at all, so one
+/// session that is to go on keeps those beside it.
+pub fn part_all(sessions: &[(&str, Doing, Returns)]) -> Vec<Parting> {
+    let stays =
+        |(_, doing, returns): &(&str, Doing, Returns)| part(*doing, *returns).decision == Parting::Detach;
+    let kept: Vec<&str> = sessions.iter().filter(|session| stays(session)).map(|(id, ..)| *id).collect();
+    let parting = |id| if kept.contains(id) { Parting::Detach } else { Parting::Close };
+    sessions.iter().map(|(id, ..)| parting(id)).collect()
 }
 
 #[cfg(test)]
@@ -46,17 +69,29 @@ mod tests {
     use crate::choice::Choice;
 
     #[test]
-    fn only_what_is_between_turns_and_resumable_is_closed_unasked() {
+    fn only_what_is_idle_and_loses_nothing_is_closed_unasked() {
         for (doing, _) in Doing::ALL {
-            for resumes in [true, false] {
+            for (returns, _) in Returns::ALL {
                 let closes = match doing {
-                    Doing::Idle => resumes,
+                    Doing::Idle => *returns != Returns::Anew,
                     Doing::Exited => true,
                     Doing::Working | Doing::NeedsInput | Doing::Unknown => false,
                 };
                 let expected = if closes { Parting::Close } else { Parting::Detach };
-                assert_eq!(part(*doing, resumes).decision, expected, "{doing} resumes={resumes}");
+                assert_eq!(part(*doing, *returns).decision, expected, "{doing} {returns}");
             }
         }
+    }
+
+    #[test]
+    fn one_session_that_goes_on_keeps_those_of_its_instance_and_no_others() {
+        let sessions = [
+            ("one", Doing::Idle, Returns::Conversation),
+            ("two", Doing::Idle, Returns::Conversation),
+            ("one", Doing::Working, Returns::Conversation),
+            ("two", Doing::Idle, Returns::Scrollback),
+        ];
+        let (stays, goes) = (Parting::Detach, Parting::Close);
+        assert_eq!(part_all(&sessions), [stays, goes, stays, goes]);
     }
 }

@@ -19,7 +19,7 @@ pub use come_back::{
 pub use confirm::{Confirm, confirm, confirm_page};
 pub use evidence::{evidence_items, summary};
 pub use exit::{Seen, at_risk_page, exit_page, session_ended};
-pub use leaving::{Leaving, Live, Step, close_all_page, leaving, leaving_page, one_by_one_page};
+pub use leaving::{Leaving, Live, Step, close_all_page, leaving, leaving_page, one_by_one_page, plan};
 
 /// Whom a question is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -136,7 +136,7 @@ fn leaving_has_a_letter_for_each_way_and_closing_all_asks_again() {
     );
     let sure = screens::close_all_page(&sessions);
     answers(&sure, [("\r", Some(Step::Back)), ("y", Some(Step::CloseAll)), (CTRL_C, Some(Step::LeaveAll))]);
-    let plan = [Parting::Detach; 4];
+    let plan = [Parting::Detach; 6];
     let select = screens::one_by_one_page(&sessions, &plan, 0);
     answers(
         &select,
@@ -156,7 +156,7 @@ fn where_nobody_can_be_asked_nothing_is_lost() {
         screens::preserved(&nobody, &demo::subject(), mounts, &HostRepo::Unchanged),
         Preserved::Cancel
     );
-    assert_eq!(screens::leaving(&nobody, &demo::sessions()), Leaving::Leave(vec![Parting::Detach; 4]));
+    assert_eq!(screens::leaving(&nobody, &demo::sessions()), Leaving::Leave(vec![Parting::Detach; 6]));
     assert_eq!(screens::leaving(&nobody, &[]), Leaving::Leave(vec![]));
     assert_eq!(screens::confirm(&nobody, &demo::question()), None);
 }

@@ -92,7 +92,8 @@ fn leaving_says_what_becomes_of_each_session() {
     let sessions = demo::sessions();
     seen("leaving", &screens::leaving_page(&sessions), "");
     seen("leaving-close-all", &screens::close_all_page(&sessions), "");
-    let plan = [Parting::Close, Parting::Detach, Parting::Close, Parting::Close];
+    let (stays, goes) = (Parting::Detach, Parting::Close);
+    let plan = [goes, goes, goes, goes, stays, stays];
     seen("leaving-one-by-one", &screens::one_by_one_page(&sessions, &plan, 2), "");
 }
 

@@ -146,9 +146,10 @@ fn a_screen_follows_its_terminal() {
 }
 
 fn a_signal_is_the_harmless_answer() {
-    for (name, answer) in
-        [("leaving", "answer: Leave([Detach, Detach, Detach, Detach])"), ("ended", "answer: Keep")]
-    {
+    for (name, answer) in [
+        ("leaving", "answer: Leave([Detach, Detach, Detach, Detach, Detach, Detach])"),
+        ("ended", "answer: Keep"),
+    ] {
         let sandbox = sandbox();
         let terminal = open(&sandbox, (100, 30), name, "here");
         terminal.wait_for("╭─ abide");
@@ -166,7 +167,7 @@ fn a_closed_terminal_is_the_harmless_answer() {
     terminal.wait_for("▸ a");
     terminal.close();
     let answer = eventually("the answer", || std::fs::read_to_string(sandbox.work().join("answer")).ok());
-    assert_eq!(answer, "Leave([Detach, Detach, Detach, Detach])");
+    assert_eq!(answer, "Leave([Detach, Detach, Detach, Detach, Detach, Detach])");
 }
 
 fn a_panic_gives_the_terminal_back() {
@@ -213,9 +214,11 @@ fn plain_text_asks_the_same() {
     terminal.keys(&["s", "Enter"]);
     terminal.wait_for("a number changes it, Enter = apply");
     terminal.keys(&["2", "Enter"]);
-    terminal.wait_for("codex   idle 5m          → detach");
+    terminal.wait_for("codex   idle 5m          → close");
     terminal.keys(&["Enter"]);
-    terminal.wait_for(&format!("answer: Leave({:?})", [Parting::Detach; 4]));
+    let (stays, goes) = (Parting::Detach, Parting::Close);
+    // Whichever of an instance's sessions is changed, those beside it are too.
+    terminal.wait_for(&format!("answer: Leave({:?})", [goes, goes, stays, stays, goes, goes]));
 
     for end in ["C-c", "C-d"] {
         let terminal = open(&sandbox, (80, 40), "ended", "plain");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use abide_model::leaving::{Parting, part};
+use abide_model::leaving::{Parting, Returns, part, part_all};
 use abide_model::time::human;
 use abide_model::{Choice as _, Doing};
 
@@ -14,7 +14,9 @@ use crate::page::{Choice, Item, Page};
 /// A session that lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// What it is called, e.g. `ab-k3f9x2m1/2` or the operator's own name for it.
+    /// The id of its instance: the sessions of one go together.
+    pub instance: String,
+    /// What it is called, e.g. `ab-k3f9x2m1/s2`.
     pub name: String,
     /// What runs in it.
     pub agent: String,
@@ -24,8 +26,8 @@ pub struct Live {
     pub since: Option<Duration>,
     /// What it works on or asks, if it says.
     pub about: Option<String>,
-    /// Whether its agent can take the conversation up again after it was closed.
-    pub resumes: bool,
+    /// What comes back of it after it was closed.
+    pub returns: Returns,
 }
 
 /// What was decided.
@@ -62,7 +64,7 @@ pub fn leaving(ask: &Ask, sessions: &[Live]) -> Leaving {
     let mut asking = ask.begin();
     let all = |parting| Leaving::Leave(vec![parting; sessions.len()]);
     loop {
-        let mut plan: Vec<_> = sessions.iter().map(default).collect();
+        let mut plan = plan(sessions);
         match asking.page(&leaving_page(sessions)) {
             Step::Apply => return Leaving::Leave(plan),
             Step::CloseAll => match asking.page(&close_all_page(sessions)) {
@@ -86,7 +88,10 @@ fn one_by_one(asking: &mut Asking, sessions: &[Live], plan: &mut [Parting]) -> S
     loop {
         match asking.page(&one_by_one_page(sessions, plan, marked)) {
             Step::Toggle(at) => {
-                plan[at] = plan[at].other();
+                let other = plan[at].other();
+                let together = |live: &Live| live.instance == sessions[at].instance;
+                let changed = plan.iter_mut().zip(sessions).filter(|(_, live)| together(live));
+                changed.for_each(|(parting, _)| *parting = other);
                 marked = at;
             }
             step => return step,
@@ -94,13 +99,27 @@ fn one_by_one(asking: &mut Asking, sessions: &[Live], plan: &mut [Parting]) -> S
     }
 }
 
+/// What becomes of each of `sessions` unless the operator says otherwise.
+pub fn plan(sessions: &[Live]) -> Vec<Parting> {
+    let facts = sessions.iter().map(|live| (live.instance.as_str(), live.doing, live.returns));
+    part_all(&facts.collect::<Vec<_>>())
+}
+
 fn default(live: &Live) -> Parting {
-    part(live.doing, live.resumes).decision
+    part(live.doing, live.returns).decision
+}
+
+/// What to bear in mind where an instance has several of `sessions`.
+fn together(sessions: &[Live]) -> Option<Line> {
+    let beside =
+        |(at, live): (usize, &Live)| sessions[..at].iter().any(|other| other.instance == live.instance);
+    let any = sessions.iter().enumerate().any(beside);
+    any.then(|| Line::toned(Tone::Dim, "The sessions of an instance run on together, or close together."))
 }
 
 /// The sessions, what will become of each, and the ways to leave.
 pub fn leaving_page(sessions: &[Live]) -> Page<Step> {
-    let plan: Vec<_> = sessions.iter().map(default).collect();
+    let plan = plan(sessions);
     let mut rows = vec![
         ("Apply", "do what is shown above", Step::Apply),
         ("Close all", "end every session; a working agent may lose its turn", Step::CloseAll),
@@ -116,6 +135,7 @@ pub fn leaving_page(sessions: &[Live]) -> Page<Step> {
     Page {
         about: vec![Line::from(&format!("Still running: {}.", count(sessions.len(), "session", "sessions")))],
         list: session_items(sessions, &plan),
+        notes: together(sessions).into_iter().collect(),
         choices,
         ..page("leaving", "stay")
     }
@@ -128,6 +148,7 @@ pub fn one_by_one_page(sessions: &[Live], plan: &[Parting], marked: usize) -> Pa
         lines.map(|(at, (line, live))| Choice { detail: about(live), ..Choice::new(line, Step::Toggle(at)) });
     Page {
         about: vec![Line::from("What shall become of each session?")],
+        notes: together(sessions).into_iter().collect(),
         choices: choices.collect(),
         marked,
         enter: Some((Step::Apply, "apply")),
@@ -195,9 +216,12 @@ fn session_lines(sessions: &[Live], plan: &[Parting]) -> Vec<Line> {
 fn outcome(parting: Parting, live: &Live) -> Line {
     let (tone, word, what) = match parting {
         Parting::Detach => (Tone::Good, "detach", "keeps running"),
-        Parting::Close if !live.resumes => (Tone::Bad, "close", "can not be resumed"),
-        Parting::Close if default(live) == Parting::Close => (Tone::Plain, "close", "resumes next time"),
-        Parting::Close => (Tone::Bad, "close", "may lose its turn"),
+        Parting::Close => match (live.returns, default(live)) {
+            (Returns::Conversation, Parting::Close) => (Tone::Plain, "close", "resumes next time"),
+            (Returns::Conversation, Parting::Detach) => (Tone::Bad, "close", "may lose its turn"),
+            (Returns::Scrollback, _) => (Tone::Plain, "close", "keeps its scrollback"),
+            (Returns::Anew, _) => (Tone::Bad, "close", "begins anew"),
+        },
     };
     Line::toned(Tone::Dim, "→ ").and(tone, word).and(Tone::Dim, format!(", {what}"))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use abide_model::evidence::{Ahead, FileChange, MountEvidence};
+use abide_model::leaving::Returns;
 use abide_model::status::Kept;
 use abide_model::{Doing, InstanceId, Isolation, Scope, Status};
 use abide_tui::Ask;
@@ -119,19 +120,30 @@ pub fn diverged() -> HostRepo {
 }
 
 pub fn sessions() -> Vec<Live> {
-    let live = |name: &str, agent: &str, doing, minutes: u64, about: Option<&str>, resumes| Live {
+    let live = |name: &str, agent: &str, doing, minutes: u64, about: Option<&str>, returns| Live {
+        instance: name.split('/').take(1).collect(),
         name: name.into(),
         agent: agent.into(),
         doing,
         since: Some(Duration::from_secs(minutes * 60)),
         about: about.map(Into::into),
-        resumes,
+        returns,
     };
+    let conversation = Returns::Conversation;
     vec![
-        live("ab-k3f9x2m1/1", "claude", Doing::Working, 12, None, true),
-        live("ab-k3f9x2m1/2", "codex", Doing::Idle, 5, None, true),
-        live("refunds", "gemini", Doing::NeedsInput, 0, Some("Run `cargo test --workspace`?"), true),
-        live("ab-p7q2r8s3/1", "zsh", Doing::Unknown, 180, None, false),
+        live("ab-k3f9x2m1/s1", "claude", Doing::Working, 12, None, conversation),
+        live("ab-k3f9x2m1/s2", "codex", Doing::Idle, 5, None, conversation),
+        live(
+            "refunds/s1",
+            "gemini",
+            Doing::NeedsInput,
+            0,
+            Some("Run `cargo test --workspace`?"),
+            conversation,
+        ),
+        live("ab-p7q2r8s3/s1", "zsh", Doing::Unknown, 180, None, Returns::Anew),
+        live("docs/s1", "claude", Doing::Idle, 20, None, conversation),
+        live("docs/s2", "bash", Doing::Idle, 25, None, Returns::Scrollback),
     ]
 }
 

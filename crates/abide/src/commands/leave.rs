@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use abide_engine::list::{Listing, SessionRow};
-use abide_model::leaving::{Parting, part};
+use abide_engine::list::{Listing, Row, SessionRow};
+use abide_model::activity::SHELL_WAITS;
+use abide_model::leaving::{Parting, Returns};
 use abide_model::{Doing, Timestamp};
-use abide_sys::clock;
+use abide_sys::{clock, process};
 use abide_tui::Ask;
-use abide_tui::screens::{Leaving, Live, leaving};
+use abide_tui::screens::{Leaving, Live, leaving, plan};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -21,7 +22,8 @@ Examples:
   abide leave --close-all     close everything; a working agent's turn is cut
   abide leave --leave-all     let everything run on; nothing is done
 
-An instance is closed if all its sessions are to be: it is kept, and `abide resume` brings it back with its conversations.";
+An instance is closed as a whole, if all its sessions are idle: it is kept, and `abide resume` brings it back with its
+conversations, and its shells with their scrollback.";
 
 /// Leave for today: close what is idle, let what works run on
 #[derive(Debug, clap::Args)]
@@ -41,13 +43,12 @@ pub struct Args {
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let listing = ls::listing(context)?;
     let sessions = running(&listing);
-    let live: Vec<Live> = sessions.iter().map(|(id, session)| row(id, session)).collect();
+    let live: Vec<Live> = sessions.iter().map(|(instance, session)| row(instance, session)).collect();
     if live.is_empty() {
         return Ok(context.printer.line("Nothing runs.")?);
     }
-    let planned = || live.iter().map(|session| part(session.doing, session.resumes).decision).collect();
     let partings: Vec<Parting> = match (args.apply, args.close_all, args.leave_all) {
-        (true, ..) => planned(),
+        (true, ..) => plan(&live),
         (_, true, _) => vec![Parting::Close; live.len()],
         (_, _, true) => vec![Parting::Detach; live.len()],
         _ if !context.can_ask() => {
@@ -59,13 +60,11 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             Leaving::Leave(partings) => partings,
         },
     };
-    let mut whole: BTreeMap<&str, bool> = BTreeMap::new();
-    for ((id, _), parting) in sessions.iter().zip(partings) {
-        *whole.entry(id).or_insert(true) &= parting == Parting::Close;
-    }
-    let (closing, staying): (Vec<_>, Vec<_>) = whole.into_iter().partition(|(_, closes)| *closes);
-    for (id, _) in &closing {
-        stop::run(stop::Args { target: (*id).to_owned() }, context)?;
+    let instances: BTreeMap<_, _> = live.iter().map(|session| &session.instance).zip(partings).collect();
+    let (closing, staying): (Vec<_>, Vec<_>) =
+        instances.into_iter().partition(|(_, parting)| *parting == Parting::Close);
+    for (id, _) in closing {
+        stop::run(stop::Args { target: id.clone() }, context)?;
     }
     match staying.len() {
         0 => Ok(()),
@@ -75,20 +74,33 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 }
 
 /// The sessions that run, each with its instance.
-fn running(listing: &Listing) -> Vec<(&str, &SessionRow)> {
+fn running(listing: &Listing) -> Vec<(&Row, &SessionRow)> {
     let active = listing.instances.iter().filter(|row| row.state == "active");
-    let sessions = active.flat_map(|row| row.sessions.iter().map(|session| (row.id.as_str(), session)));
+    let sessions = active.flat_map(|row| row.sessions.iter().map(move |session| (row, session)));
     sessions.filter(|(_, session)| session.pid.is_some() && session.exit.is_none()).collect()
 }
 
-fn row(id: &str, session: &SessionRow) -> Live {
+fn row(instance: &Row, session: &SessionRow) -> Live {
     let age = |since: Timestamp| since.age(clock::now());
+    let called = instance.name.clone().unwrap_or_else(|| format!("ab-{}", instance.id));
     Live {
-        name: format!("ab-{id}/{}", session.id),
+        instance: instance.id.clone(),
+        name: format!("{called}/{}", session.id),
         agent: session.agent.clone().unwrap_or_else(|| session.name.clone()),
         doing: session.activity.unwrap_or(Doing::Unknown),
         since: session.activity_since.map(age),
         about: session.question.clone().or_else(|| session.title.clone()).filter(|about| !about.is_empty()),
-        resumes: session.conversation.is_some(),
+        returns: returns(session),
+    }
+}
+
+fn returns(session: &SessionRow) -> Returns {
+    let waits = session.activity_because.as_deref() == Some(SHELL_WAITS);
+    // A shell that waits may have jobs in the background, and stopped ones that hold what is not saved.
+    let alone = || session.pid.is_some_and(|pid| process::descendants(pid, |_| false).is_empty());
+    match session.conversation {
+        Some(_) => Returns::Conversation,
+        None if waits && alone() => Returns::Scrollback,
+        None => Returns::Anew,
     }
 }
