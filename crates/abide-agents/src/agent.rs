@@ -174,15 +174,21 @@ pub trait Agent: Debug + Sync {
         home.join(self.profile().dir)
     }
 
-    /// The variable that makes the agent use `config_dir`; `None` if it can not be told to.
-    fn config_env(&self, config_dir: &Path) -> Option<(&'static str, OsString)> {
-        let (var, below) = self.profile().moved_by.first()?;
+    /// The variable that makes the agent use `config_dir`, or why it can not be told to and what to do about that.
+    fn config_env(&self, config_dir: &Path) -> Result<(&'static str, OsString), String> {
+        let name = self.name();
+        let Some((var, below)) = self.profile().moved_by.first() else {
+            return Err(format!(
+                "abide can not tell {name} where its directory is; take `config_dir` out, `id.file` says where its conversations are"
+            ));
+        };
         let value = if below.is_empty() {
             Some(config_dir)
         } else {
             config_dir.ends_with(below).then(|| config_dir.parent()).flatten()
         };
-        value.map(|value| (*var, value.as_os_str().to_owned()))
+        let value = value.ok_or_else(|| format!("`config_dir` of {name} must end in `{below}`"))?;
+        Ok((*var, value.as_os_str().to_owned()))
     }
 
     /// Why the agent can not go on, if the last `screen` of one that ended says so. A living agent's screen may hold

@@ -293,10 +293,11 @@ fn the_directory_is_the_environments_else_the_default() {
         assert_eq!(agent.moved_to(&empty), None, "{name}");
         assert_eq!(agent.default_dir(home), home.join(default), "{name}");
         if name != "qwen" {
-            assert_eq!(agent.config_env(Path::new(moved)), Some((var, "/x".into())), "{name}");
+            assert_eq!(agent.config_env(Path::new(moved)), Ok((var, "/x".into())), "{name}");
         }
     }
-    assert_eq!(known("gemini").config_env(Path::new("/elsewhere")), None, "it can not be told");
+    let refused = known("gemini").config_env(Path::new("/elsewhere")).unwrap_err();
+    assert_eq!(refused, "`config_dir` of gemini must end in `.gemini`");
 }
 
 #[test]

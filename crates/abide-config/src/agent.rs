@@ -23,7 +23,7 @@ record! {
         command: Option<Vec<String>> as Optional<Argv>,
         /// Arguments added to the command.
         args: Option<Vec<String>> as Optional<List<Text>>,
-        /// Directory in which the agent keeps its configuration and conversations.
+        /// Directory in which an agent that abide knows keeps its configuration and conversations; gemini's ends in `.gemini`, opencode's in `opencode`, amp's in `amp`.
         config_dir: Option<PathBuf> as Optional<HostPath>,
         /// Variable given to the agent, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,

@@ -1,7 +1,7 @@
 //! Conversations on disk: what agents keep for a directory, whose each one is, and taking one up.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use abide_agents::{Candidate, Chosen, KNOWN, Located};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::claims::Claims;
 use crate::start::Surroundings;
-use crate::target;
+use crate::{equip, target};
 
 /// What a list of conversations says; a promise to scripts, described in `docs/json.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -141,14 +141,13 @@ fn row(place: &Place, candidate: &Candidate, owners: &HashMap<String, (Claim, St
 }
 
 fn places(settings: &Settings, env: &BTreeMap<OsString, OsString>, home: &Path) -> Vec<Place> {
-    let var = |name: &str| env.get(OsStr::new(name)).cloned();
     let place = |name: &str| {
         let described = settings.agents.get(name);
         let command =
             described.and_then(|agent| agent.command.clone()).unwrap_or_else(|| vec![name.to_owned()]);
         let agent = abide_agents::for_session(name, &command, described.map(|d| d.described()).as_ref());
-        let configured = described.and_then(|agent| agent.config_dir.clone());
-        let dir = configured.or_else(|| agent.moved_to(&var)).unwrap_or_else(|| agent.default_dir(home));
+        let chosen = equip::chosen_dir(&*agent, described, env);
+        let dir = chosen.unwrap_or_else(|| agent.default_dir(home));
         Place { name: name.to_owned(), agent, dir }
     };
     let mut places: Vec<Place> = KNOWN.iter().map(|agent| place(agent.name())).collect();
@@ -247,10 +246,11 @@ fn of_session(store: &Store, word: &str) -> Result<Option<Taken>, TakeError> {
         None => session.agent.is_some(),
     };
     let mut sessions = found.instance.sessions.iter().filter(meant);
-    let (Some(session), None) = (sessions.next(), sessions.next()) else {
-        return Err(TakeError::Several(word.to_owned()));
-    };
     let not_in_one = || TakeError::NotInOne(word.to_owned());
+    let session = sessions.next().ok_or_else(not_in_one)?;
+    if sessions.next().is_some() {
+        return Err(TakeError::Several(word.to_owned()));
+    }
     let bound = session.conversation.clone().ok_or_else(not_in_one)?;
     let agent = session.agent.clone().ok_or_else(not_in_one)?;
     Ok(Some(Taken { agent, id: bound.id, transcript: bound.transcript, fork: true }))

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use abide_agents::{Agent, Chosen};
@@ -12,6 +12,7 @@ use abide_config::Agent as Described;
 use abide_model::session::Setup;
 use abide_model::{Extra, Session};
 
+use crate::error::Error;
 use crate::start::Surroundings;
 
 /// The agent that `session` runs, as it was set up at its first start; `None` if it runs none, or was never started.
@@ -30,25 +31,43 @@ pub(crate) fn setup_today(
     env: &BTreeMap<OsString, OsString>,
 ) -> Setup {
     let continue_turn = described.and_then(|agent| agent.continue_turn).unwrap_or(false);
-    let configured = described.and_then(|agent| agent.config_dir.clone());
-    let described = described.map(Described::described).unwrap_or_default();
-    let agent = abide_agents::for_session(name, &session.argv, Some(&described));
-    let var = |name: &str| env.get(OsStr::new(name)).cloned();
-    let chosen = configured.or_else(|| agent.moved_to(&var));
+    let how = described.map(Described::described).unwrap_or_default();
+    let agent = abide_agents::for_session(name, &session.argv, Some(&how));
+    let chosen = chosen_dir(&*agent, described, env);
     Setup {
         moved: chosen.is_some(),
         config_dir: chosen.unwrap_or_else(|| agent.default_dir(&around.home)),
-        described,
+        described: how,
         continue_turn,
         extra: Extra::new(),
     }
+}
+
+/// The directory that the agent keeps its conversations in, if the configuration or the environment chooses one. One that
+/// the agent can not be told of is not where its conversations are.
+pub(crate) fn chosen_dir(
+    agent: &dyn Agent,
+    described: Option<&Described>,
+    env: &BTreeMap<OsString, OsString>,
+) -> Option<PathBuf> {
+    let configured = described.and_then(|agent| agent.config_dir.clone());
+    let told = configured.filter(|dir| agent.config_env(dir).is_ok());
+    told.or_else(|| agent.moved_to(&|name| env.get(OsStr::new(name)).cloned()))
+}
+
+/// Refuses a directory that the agent `name`, run as `argv`, can not be told of.
+pub(crate) fn check(name: &str, argv: &[String], described: &Described) -> Result<(), Error> {
+    let Some(dir) = &described.config_dir else { return Ok(()) };
+    let agent = abide_agents::for_session(name, argv, Some(&described.described()));
+    agent.config_env(dir).map(drop).map_err(Error::Other)
 }
 
 /// Makes the agent look where it looked at first. One that is told its own default directory may behave otherwise than one
 /// that is told nothing, so nothing is what it is told then.
 pub(crate) fn replay(agent: &dyn Agent, setup: &Setup, env: &mut BTreeMap<OsString, OsString>) {
     for (variable, _) in agent.profile().moved_by {
-        let told = agent.config_env(&setup.config_dir).filter(|(name, _)| setup.moved && name == variable);
+        let told =
+            agent.config_env(&setup.config_dir).ok().filter(|(name, _)| setup.moved && name == variable);
         match told {
             Some((_, dir)) => drop(env.insert(variable.into(), dir)),
             None if !setup.moved => drop(env.remove(OsStr::new(variable))),

@@ -1,9 +1,11 @@
 //! The user service that brings interrupted instances back when the machine starts.
 
-use std::io;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
+use abide_model::vars;
 use abide_sys::atomic;
 use abide_sys::run::{self, RunError};
 
@@ -12,6 +14,10 @@ pub const NAME: &str = "abide-resume.service";
 
 /// How long systemd may take to read a unit again or to enable one; a manager that hangs must not hang us.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What of the operator's environment the service needs to find the instances and their programs. No other variable is
+/// written down: it may hold a secret.
+const NEEDED: [&str; 4] = [vars::PATH, vars::SHELL, vars::ABIDE_HOME, vars::XDG_CONFIG_HOME];
 
 /// Why the service could not be put in place or taken away.
 #[derive(Debug, thiserror::Error)]
@@ -27,8 +33,13 @@ pub enum BootError {
     /// A path that a unit file can not hold.
     #[error("{} can not stand in a unit file; put abide into a directory with an ordinary name", .0.display())]
     OddPath(PathBuf),
+    /// A variable whose value a unit file can not hold.
+    #[error(
+        "the value of {0} can not stand in a unit file; install it from a shell that has an ordinary one"
+    )]
+    OddValue(&'static str),
     /// The user manager did not do it.
-    #[error("the systemd user manager refused: {0}; is there one? `abide doctor` says")]
+    #[error("the systemd user manager refused: {0}; nothing was changed. Is there one? `abide doctor` says")]
     Manager(#[from] RunError),
 }
 
@@ -38,7 +49,7 @@ pub fn file(config_home: &Path) -> PathBuf {
 }
 
 /// The text of the unit: `exe` brings back what was interrupted, once, when the user manager starts.
-fn unit_text(exe: &str) -> String {
+fn unit_text(exe: &str, environment: &str) -> String {
     format!(
         "# Made by `abide service install`; `abide service remove` takes it away.\n\
          [Unit]\n\
@@ -47,6 +58,7 @@ fn unit_text(exe: &str) -> String {
          \n\
          [Service]\n\
          Type=oneshot\n\
+         {environment}\
          ExecStart=\"{exe}\" resume --all\n\
          # The instances are to stay when this has done its work.\n\
          KillMode=process\n\
@@ -57,35 +69,57 @@ fn unit_text(exe: &str) -> String {
     )
 }
 
-/// Puts the service in place and enables it.
-pub fn install(config_home: &Path, exe: &Path) -> Result<PathBuf, BootError> {
+/// The lines that give the service what it needs of the environment `env`.
+fn environment(env: &dyn Fn(&str) -> Option<OsString>) -> Result<String, BootError> {
+    let line = |name: &'static str| {
+        let value = env(name).filter(|value| !value.is_empty())?;
+        let ordinary = value.to_str().filter(|value| !value.contains(char::is_control));
+        let escaped =
+            ordinary.map(|value| value.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%"));
+        let line = escaped.map(|value| format!("Environment=\"{name}={value}\"\n"));
+        Some(line.ok_or(BootError::OddValue(name)))
+    };
+    NEEDED.into_iter().filter_map(line).collect()
+}
+
+/// Puts the service in place and enables it, with what it needs of the environment `env`.
+pub fn install(
+    config_home: &Path,
+    exe: &Path,
+    env: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, BootError> {
     let odd = |c: char| c.is_control() || matches!(c, '"' | '\\' | '%' | '$');
     let text =
         exe.to_str().filter(|exe| !exe.contains(odd)).ok_or_else(|| BootError::OddPath(exe.to_owned()))?;
+    let text = unit_text(text, &environment(env)?);
     let path = file(config_home);
-    write(&path, unit_text(text).as_bytes())
-        .map_err(|source| BootError::File { path: path.clone(), source })?;
-    systemctl(&["daemon-reload"])?;
-    systemctl(&["enable", NAME])?;
+    let before = fs::read(&path).ok();
+    write(&path, text.as_bytes()).map_err(|source| BootError::File { path: path.clone(), source })?;
+    let enabled = systemctl(&["daemon-reload"]).and_then(|()| systemctl(&["enable", NAME]));
+    enabled.inspect_err(|_| match before {
+        Some(text) => drop(write(&path, &text)),
+        None => drop(remove(config_home)),
+    })?;
     Ok(path)
 }
 
-/// Takes the service away; whether it was there.
+/// Takes the service away; whether it was there. A manager that is not there has nothing to forget, so none is needed.
 pub fn remove(config_home: &Path) -> Result<bool, BootError> {
     let path = file(config_home);
-    if !path.exists() {
-        return Ok(false);
+    match fs::remove_file(&path) {
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(false),
+        removed => removed.map_err(|source| BootError::File { path: path.clone(), source })?,
     }
-    systemctl(&["disable", NAME])?;
-    std::fs::remove_file(&path).map_err(|source| BootError::File { path: path.clone(), source })?;
-    systemctl(&["daemon-reload"])?;
+    // What enabled it: a link, which from now on leads nowhere and starts nothing even if it stays.
+    drop(fs::remove_file(path.with_file_name("default.target.wants").join(NAME)));
+    drop(systemctl(&["daemon-reload"]));
     Ok(true)
 }
 
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     let (dir, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
-    std::fs::create_dir_all(dir)?;
-    atomic::write(std::fs::File::open(dir)?, name, text, 0o644)
+    fs::create_dir_all(dir)?;
+    atomic::write(fs::File::open(dir)?, name, text, 0o644)
 }
 
 fn systemctl(args: &[&str]) -> Result<(), RunError> {
@@ -98,18 +132,36 @@ mod tests {
 
     #[test]
     fn the_unit_resumes_everything_with_the_program_that_installed_it() {
-        let text = unit_text("/home/ada/my bin/abide");
+        let text = unit_text("/home/ada/my bin/abide", "Environment=\"PATH=/bin\"\n");
         assert!(text.contains("ExecStart=\"/home/ada/my bin/abide\" resume --all\n"), "{text}");
+        assert!(text.contains("\n[Service]\nType=oneshot\nEnvironment=\"PATH=/bin\"\nExecStart="), "{text}");
         assert!(text.contains("WantedBy=default.target"), "{text}");
+    }
+
+    #[test]
+    fn the_unit_is_given_where_programs_and_instances_are_and_nothing_else_of_the_environment() {
+        let env = |name: &str| match name {
+            "PATH" => Some(r#"/my bin:/50%:/a"b\c"#.into()),
+            "ABIDE_HOME" => Some("/data/abide".into()),
+            "SHELL" => Some("".into()),
+            "XDG_CONFIG_HOME" => None,
+            _ => Some("a secret".into()),
+        };
+        let lines =
+            "Environment=\"PATH=/my bin:/50%%:/a\\\"b\\\\c\"\nEnvironment=\"ABIDE_HOME=/data/abide\"\n";
+        assert_eq!(environment(&env).unwrap(), lines);
+        let odd = |name: &str| (name == "SHELL").then(|| "/bin/sh\nExecStart=/bin/evil".into());
+        assert!(matches!(environment(&odd), Err(BootError::OddValue("SHELL"))));
     }
 
     #[test]
     fn a_path_that_would_change_the_unit_is_refused_and_nothing_is_written() {
         let dir = tempfile::tempdir().unwrap();
         for odd in ["/a\nExecStart=/bin/evil", "/a\"b", "/50%", "/$HOME/abide"] {
-            assert!(matches!(install(dir.path(), Path::new(odd)), Err(BootError::OddPath(_))), "{odd:?}");
+            let installed = install(dir.path(), Path::new(odd), &|_| None);
+            assert!(matches!(installed, Err(BootError::OddPath(_))), "{odd:?}");
         }
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
