@@ -189,8 +189,7 @@ fn program(machine: &Machine, name: &str, args: &[&str], without: &str) -> Findi
 
 fn docker(machine: &Machine) -> Finding {
     let Some(path) = machine.find("docker") else {
-        return Finding::new("docker", Grade::Absent, "not on PATH")
-            .advise("only needed for `place = \"docker\"`");
+        return Finding::new("docker", Grade::Absent, "not on PATH").advise("this version does not need it");
     };
     let asked =
         run::succeed(&mut run::command(path, ["version", "--format", "{{.Server.Version}}"]), PATIENCE);
@@ -198,7 +197,7 @@ fn docker(machine: &Machine) -> Finding {
         Ok(out) => Finding::new("docker", Grade::Ok, format!("engine {}", out.text())),
         Err(e) => {
             Finding::new("docker", Grade::Absent, format!("the client is there, but no engine answers ({e})"))
-                .advise("start the engine to use `place = \"docker\"`")
+                .advise("this version does not need it")
         }
     }
 }

@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use abide_config::{Name, Role, Settings};
 use abide_model::program::{self, AGENTS, Program, Wanted};
 use abide_model::{
-    Decided, EnvRef, Extra, Instance, InstanceId, Place, Policy, Recipe, Scope, Session, Substrate, vars,
+    Decided, EnvRef, Extra, Instance, InstanceId, Isolation, Place, Policy, Recipe, Scope, Session,
+    Substrate, vars,
 };
 use abide_sys::{clock, process};
 
 use crate::conversations::{self, Take};
 use crate::doctor::Machine;
+use crate::equip;
 use crate::error::Error;
 use crate::start::{self, Surroundings};
 use crate::trees::{self, Wish};
@@ -63,6 +65,12 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
     };
     check(around, request, &program.decision)?;
     let argv = argv(&program.decision, around.settings, &around.env, &request.args);
+    check_path(around, &program.decision, &argv)?;
+    if let Program::Agent(name) = &program.decision
+        && let Some(described) = around.settings.agents.get(name.as_str())
+    {
+        equip::check(name, &argv, described)?;
+    }
     // Held until the new instance says what it is in, so that another start at the same time finds it taken.
     let claims = taken.as_ref().map(|taken| taken.claim(around.store)).transpose()?;
     let (argv, adopted) = match taken {
@@ -75,6 +83,14 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
         instance
     })?;
     drop(claims);
+    let isolated = instance.recipe.mounts.iter().filter(|mount| mount.isolation != Isolation::Shared);
+    for mount in isolated.filter(|mount| !request.dir.starts_with(&mount.source)) {
+        let (source, tree) = (mount.source.display(), mount.target.display());
+        (around.told)(&format!(
+            "the {} of {source} is {tree}; {source} itself is not isolated",
+            mount.isolation
+        ));
+    }
     tracing::info!(id = %instance.id, "load: {} because {}", program.decision.name(), program.reason);
     let started = start::start(around, &instance)?;
     Ok(Loaded { id: instance.id, program, warnings: started.warnings })
@@ -88,14 +104,39 @@ fn check(around: &Surroundings<'_>, request: &Request, program: &Program) -> Res
             "`place = \"{place}\"` is not there yet in this version; `--place host` starts it on this machine"
         )));
     }
-    let mut mounts = around.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
-    if let Some(mount) = mounts.find(|mount| mount.read_only) {
+    let mounts = || around.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
+    if let Some(mount) = mounts().find(|mount| mount.target_path() != mount.source) {
+        return Err(Error::Other(format!(
+            "nothing on the host shows {} at {}; take `target` out of the workspace",
+            mount.source.display(),
+            mount.target_path().display()
+        )));
+    }
+    if let Some(mount) = mounts().find(|mount| mount.read_only) {
         return Err(Error::Other(format!(
             "nothing on the host keeps {} read-only; take `read_only` out of the workspace, a `clone` leaves its source alone",
             mount.source.display()
         )));
     }
     check_role(around, &request.role, program)
+}
+
+/// Refuses a program that is certainly not there, before anything is made for it.
+fn check_path(around: &Surroundings<'_>, program: &Program, argv: &[String]) -> Result<(), Error> {
+    let own = env_of(around.settings, program).contains_key(vars::PATH);
+    let (Some(name), Some(path)) = (argv.first(), around.env.get(OsStr::new(vars::PATH))) else {
+        return Ok(());
+    };
+    // Whatever depends on the directory, or on a PATH of its own, shows when it is started.
+    if own || name.contains('/') || std::env::split_paths(path).any(|dir| dir.is_relative()) {
+        return Ok(());
+    }
+    match (Machine { path: path.clone(), ..Machine::here() }).find(name) {
+        Some(_) => Ok(()),
+        None => Err(Error::Other(format!(
+            "can not start {name}: it is not on PATH; install it, or give its whole path"
+        ))),
+    }
 }
 
 fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use abide_sys::clock;
 
 use crate::error::Error;
 use crate::secrets::{self, SecretError};
-use crate::{conversation, environment, finish, processes, substrate, trees};
+use crate::{conversation, environment, finish, processes, substrate, trash, trees};
 
 /// What a start needs to know beyond the instance itself.
 pub struct Surroundings<'a> {
@@ -62,16 +62,18 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, 
             // What a set-up left half done is worth a look, and can be gone on with.
             let keep = matches!(error, Error::Setup { .. });
             finish::start_failed(around.store, instance.id, &error.to_string(), keep);
+            trash::forget_blank(around.store, instance);
             Err(error)
         }
     }
 }
 
 fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Vec<String>), Error> {
-    let instance = &trees::ready(around, instance)?;
+    // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
         processes::end_leftovers(instance.id);
     }
+    let instance = &trees::ready(around, instance)?;
     let mut warnings = Vec::new();
     let isolation = substrate::launch(around, instance, &mut warnings)?;
     match isolation {

@@ -1,25 +1,68 @@
 //! What was removed: bringing it back, and letting it go for good when its time is up.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use abide_capsule::unit::Unit;
 use abide_config::Settings;
 use abide_model::retention::{self, Held, Limits};
-use abide_model::{Decided, InstanceId};
-use abide_store::{Store, TrashName};
+use abide_model::{Decided, Instance, InstanceId};
+use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
 
 use crate::error::Error;
 use crate::trees;
 
-/// Takes `name` back out of the trash, with the registrations and branches of its trees.
+/// Takes `name` back out of the trash, with the registrations and branches of its trees. What it was called it is called
+/// again, unless another has that name by now.
 pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, Error> {
     let id = store.restore(name, clock::now())?;
-    let instance = store.read(id)?;
+    let called = store.read(id)?.name;
+    let taken = called.filter(|called| match store.resolve(called) {
+        Ok(other) => other != id,
+        Err(error) => matches!(error, ResolveError::Ambiguous { .. }),
+    });
+    let instance = store.update(id, |instance| -> Result<Instance, Error> {
+        if taken.is_some() {
+            instance.name = None;
+        }
+        Ok(instance.clone())
+    })?;
+    if let Some(taken) = taken {
+        told(&format!(
+            "another is called `{taken}` by now, so {} comes back without a name",
+            id.display_name()
+        ));
+    }
     // A resume tries that once more.
     trees::reconnect(store, &instance, told)
         .map_err(|problem| Error::Other(format!("{} is back, but {problem}", id.display_name())))?;
     tracing::info!(%id, "restored from the trash");
     Ok(id)
+}
+
+/// Lets the first start of `instance`, which failed, go for good, if it is in the trash and certainly holds nothing: no tree
+/// was made, nothing was heard of a session, and no set-up, which may have made something, was to be run.
+pub(crate) fn forget_blank(store: &Store, instance: &Instance) {
+    if instance.generation > 1 || !instance.recipe.setup.is_empty() {
+        return;
+    }
+    let names = store.trash_names().unwrap_or_default();
+    for name in names.iter().filter(|name| name.id == instance.id) {
+        let unit = Unit::new(store.layout().trashed(name));
+        let ours = [unit.keeper_log(), unit.exit_record()];
+        let holds = |part: PathBuf| match std::fs::read_dir(part) {
+            Ok(mut entries) => entries.any(|entry| entry.map_or(true, |entry| !ours.contains(&entry.path()))),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        };
+        let parts = ["tree", "git", "vault"].map(|part| unit.path().join(part));
+        if parts.into_iter().chain([unit.journal_dir(), unit.state_dir()]).any(holds) {
+            continue;
+        }
+        if let Err(error) = store.purge(name) {
+            tracing::warn!(%name, "purge: {error}");
+        }
+    }
 }
 
 /// What is in the trash and has had its time, with the reason. With `until`, what is not measured by then counts as small.
@@ -29,8 +72,11 @@ pub fn expired(
     until: Option<Instant>,
 ) -> Result<Vec<Decided<TrashName>>, Error> {
     let names = store.trash_names()?;
-    let size = |name| store.trash_size(name, until).unwrap_or(0);
-    let held: Vec<Held> = names.iter().map(|name| Held { since: name.when, bytes: size(name) }).collect();
+    let held = |name: &TrashName| {
+        let (bytes, work) = (store.trash_size(name, until).unwrap_or(0), store.trash_holds_work(name));
+        Held { since: name.when, bytes, work }
+    };
+    let held: Vec<Held> = names.iter().map(held).collect();
     let limits = Limits {
         keep: Duration::from_secs(u64::from(settings.trash.keep_days) * 86_400),
         bytes: settings.trash.max_size.bytes(),

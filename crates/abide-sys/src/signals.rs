@@ -60,6 +60,11 @@ pub struct Taken {
 impl Taken {
     /// Takes over what the terminal, and whoever wants the process to end, may send. Call it with one thread.
     pub fn take() -> io::Result<Self> {
+        Self::of(&AT_A_TERMINAL)
+    }
+
+    /// Takes over `signals` only. Call it with one thread.
+    pub fn of(signals: &[i32]) -> io::Result<Self> {
         // SAFETY: sigset_t is plain data, and the call below fills it in.
         let mut before: libc::sigset_t = unsafe { mem::zeroed() };
         // SAFETY: no new mask is given, and `before` is a valid place for the present one.
@@ -67,7 +72,7 @@ impl Taken {
         if err != 0 {
             return Err(io::Error::from_raw_os_error(err));
         }
-        Ok(Self { fd: SignalFd::block(&AT_A_TERMINAL)?, before })
+        Ok(Self { fd: SignalFd::block(signals)?, before })
     }
 }
 
@@ -85,6 +90,13 @@ impl Drop for Taken {
 pub fn start_fresh(command: &mut Command) {
     // SAFETY: `reset` makes system calls only; it neither allocates nor takes a lock.
     unsafe { command.pre_exec(reset) };
+}
+
+/// Has the system ask the program that `command` starts to end when the thread that starts it does, however that ends.
+pub fn end_with_us(command: &mut Command) {
+    let asked = || Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?);
+    // SAFETY: the closure makes one system call; it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(asked) };
 }
 
 fn reset() -> io::Result<()> {
