@@ -59,3 +59,12 @@ fn the_doctor_finds_the_engine_that_runs() {
     assert_eq!(docker["grade"], "ok", "{docker}");
     assert!(docker["detail"].as_str().unwrap().starts_with("engine "), "{docker}");
 }
+
+#[test]
+fn the_doctor_advises_nothing_that_this_version_can_not_do() {
+    let mut sandbox = sandbox();
+    sandbox.add_program("docker", "echo no engine >&2; exit 1");
+    let run = sandbox.abide(["doctor"]);
+    assert!(run.stdout.contains("no engine answers"), "{}", run.stdout);
+    assert!(!run.stdout.contains("place = "), "{}", run.stdout);
+}

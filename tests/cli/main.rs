@@ -7,6 +7,7 @@ mod doctor;
 mod json;
 mod ls;
 mod output;
+mod service;
 mod trash;
 mod verbs;
 mod workspace;

@@ -1,6 +1,9 @@
+use abide_model::status::Ending;
+use abide_model::{Event, Instance, InstanceId};
+use abide_sys::clock;
 use abide_testkit::Terminal;
 
-use crate::common::{add_instance, add_trash, sandbox};
+use crate::common::{add_instance, add_trash, sandbox, store};
 
 #[test]
 fn a_removed_instance_is_listed_and_comes_back_whole() {
@@ -13,6 +16,32 @@ fn a_removed_instance_is_listed_and_comes_back_whole() {
     let back = &sandbox.abide(["ls", "--json"]).json()["instances"][0];
     assert_eq!((back["id"].as_str(), back["state"].as_str()), (Some(id.as_str()), Some("restorable")));
     assert!(sandbox.abide(["trash", "list"]).ok().contains("empty"));
+}
+
+#[test]
+fn a_name_that_another_has_by_now_is_not_given_twice() {
+    let sandbox = sandbox();
+    let named = || add_instance(&sandbox, |instance| instance.name = Some("web".into()));
+    let trash = |id: InstanceId| {
+        let store = store(&sandbox);
+        let ends =
+            |instance: &mut Instance| instance.apply(&Event::Discarded(Ending::Clean), "", clock::now());
+        store.update(id, |instance| ends(instance).map(drop).map_err(abide_store::Error::from)).unwrap();
+        store.trash(id, clock::now()).unwrap();
+    };
+    let id = named();
+    trash(id);
+    assert!(sandbox.abide(["trash", "list"]).ok().contains("web"));
+    assert!(sandbox.abide(["trash", "show", "web"]).ok().contains("called web"));
+    let said = sandbox.abide(["trash", "restore", "web"]);
+    assert!(!said.stderr.contains("web"), "{}", said.stderr);
+    assert!(said.ok().contains(&format!("`abide resume {id}`")));
+    assert!(sandbox.abide(["explain", "web"]).ok().contains(id.as_str()));
+    trash(id);
+    let other = named();
+    let said = sandbox.abide(["trash", "restore", id.as_str()]);
+    assert!(said.stderr.contains("called `web`"), "{}", said.stderr);
+    assert!(sandbox.abide(["explain", "web"]).ok().contains(other.as_str()));
 }
 
 #[test]

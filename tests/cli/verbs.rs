@@ -52,13 +52,17 @@ fn completions_are_accepted_by_their_shell() {
 fn the_manual_names_every_verb_and_one_page_is_made_for_each() {
     let sandbox = sandbox();
     let page = sandbox.abide(["man"]).ok();
-    let dir = sandbox.path("man");
-    std::fs::create_dir(&dir).unwrap();
+    let dir = sandbox.path("share/man/man1");
     sandbox.abide(["man", "--dir", dir.to_str().unwrap()]).ok();
     for verb in VERBS {
         assert!(page.contains(&format!("abide\\-{verb}(1)")), "{verb}");
         assert!(dir.join(format!("abide-{verb}.1")).exists(), "{verb}");
     }
+    let files = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert_eq!(files.filter(|name| name.contains("help")).collect::<Vec<_>>(), [""; 0], "pages about `help`");
+    let file = sandbox.write("file", "");
+    let complaint = sandbox.abide(["man", "--dir", file.to_str().unwrap()]).fails(1);
+    assert!(complaint.contains(file.to_str().unwrap()), "{complaint}");
 }
 
 #[test]

@@ -93,6 +93,8 @@ fn what_the_host_can_not_give_is_refused_and_nothing_is_started() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.clone() + "read_only = true\n").unwrap();
     refused(&["/srv/lib", "read_only"]);
+    std::fs::write(&file, text.clone() + "target = \"/opt/elsewhere\"\n").unwrap();
+    refused(&["/srv/lib", "/opt/elsewhere", "target"]);
     std::fs::write(&file, text).unwrap();
     sandbox.abide(["workspace", "edit", "shop", "--role", "rust"]).ok();
     sandbox.write("home/.config/abide/roles/rust/role.toml", "agents = [\"codex\"]\n");
@@ -100,4 +102,88 @@ fn what_the_host_can_not_give_is_refused_and_nothing_is_started() {
     sandbox.write("home/.config/abide/roles/rust/role.toml", "env = [\"GH_TOKEN\"]\n");
     refused(&["rust", "env.GH_TOKEN"]);
     assert!(!sandbox.home().join("instances").read_dir().is_ok_and(|mut made| made.next().is_some()));
+}
+
+#[test]
+fn a_directory_belongs_to_one_workspace_however_it_is_reached() {
+    let sandbox = sandbox();
+    sandbox.abide(["workspace", "create", "shop"]).ok();
+    std::os::unix::fs::symlink(sandbox.work(), sandbox.path("link")).unwrap();
+    let link = sandbox.path("link").to_str().unwrap().to_owned();
+    let complaint = sandbox.abide(["workspace", "create", "again", &link]).fails(1);
+    assert!(complaint.contains("abide workspace remove shop"), "{complaint}");
+    assert!(!sandbox.config().join("workspaces/again.toml").exists());
+    std::fs::create_dir(sandbox.work().join("api")).unwrap();
+    sandbox.abide(["workspace", "create", "again", "api"]).ok();
+    let complaint = sandbox.abide(["workspace", "edit", "again", "--set", &format!("dir={link}")]).fails(1);
+    assert!(complaint.contains("abide workspace remove shop"), "{complaint}");
+    sandbox.abide(["workspace", "edit", "shop", "--policy", "keep"]).ok();
+}
+
+#[test]
+fn what_is_not_there_is_told_when_it_is_written_down() {
+    let sandbox = sandbox();
+    let lib = sandbox.path("lib").to_str().unwrap().to_owned();
+    let made = sandbox.abide(["workspace", "create", "shop", "~/nodir", "--mount", &lib]);
+    assert!(made.stderr.contains("home/nodir") && made.stderr.contains(&lib), "{}", made.stderr);
+    made.ok();
+    sandbox.abide(["workspace", "create", "here", "--mount", &lib, "--isolation", "worktree"]).ok();
+    let complaint = sandbox.abide(["load", "sh", "--detach"]).fails(1);
+    assert!(complaint.contains("workspace here") && complaint.contains("--unmount"), "{complaint}");
+}
+
+#[test]
+fn a_path_that_is_typed_from_here_is_meant_from_here() {
+    let sandbox = sandbox();
+    std::fs::create_dir(sandbox.path("api")).unwrap();
+    sandbox.abide(["workspace", "create", "api", "../api", "--mount", "../work"]).ok();
+    let shown = sandbox.abide(["workspace", "show", "api"]).ok();
+    let [api, work] = [sandbox.path("api"), sandbox.work()].map(|dir| format!("\"{}\"", dir.display()));
+    assert!(shown.contains(&api) && shown.contains(&work), "{shown}");
+    sandbox.abide(["workspace", "edit", "api", "--unmount", "."]).ok();
+    assert!(!sandbox.abide(["workspace", "show", "api"]).ok().contains(&work));
+    let complaint = sandbox.abide(["workspace", "create", "no", "../no"]).fails(1);
+    assert!(complaint.contains("../no") && complaint.contains("whole path"), "{complaint}");
+}
+
+#[test]
+fn what_is_said_of_each_mount_can_not_be_set_for_all() {
+    let sandbox = sandbox();
+    sandbox.abide(["workspace", "create", "shop", "--mount", "."]).ok();
+    for set in ["mounts.copy=[\".env\"]", "mounts=[]"] {
+        let complaint = sandbox.abide(["workspace", "edit", "shop", "--set", set]).fails(1);
+        assert!(complaint.contains("--mount") && !complaint.contains("mounts.copy,"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_beginning_is_for_what_is_isolated_whoever_isolates_it() {
+    let sandbox = sandbox();
+    let complaint = sandbox.abide(["load", "sh", "--detach", "--base", "main"]).fails(2);
+    assert!(complaint.contains("--isolation worktree"), "{complaint}");
+    sandbox.abide(["workspace", "create", "shop", "--mount", ".", "--isolation", "worktree"]).ok();
+    let complaint = sandbox.abide(["load", "sh", "--detach", "--base", "main"]).fails(1);
+    assert!(!complaint.contains("--isolation"), "it is isolated already: {complaint}");
+    let complaint =
+        sandbox.abide(["load", "sh", "--detach", "--base", "main", "--isolation", "shared"]).fails(2);
+    assert!(complaint.contains("--isolation worktree"), "{complaint}");
+}
+
+#[test]
+fn a_directory_that_is_gone_is_named_as_the_reason() {
+    let sandbox = sandbox();
+    std::fs::create_dir(sandbox.path("gone")).unwrap();
+    for verb in ["load -d sh", "conversations", "workspace create shop"] {
+        let script = format!(
+            "mkdir -p gone && cd gone && rmdir ../gone && exec {} {verb}",
+            sandbox.program().display()
+        );
+        let mut command = sandbox.command("sh");
+        let done = command.current_dir(sandbox.path("")).args(["-c", &script]).output().unwrap();
+        let complaint = String::from_utf8(done.stderr).unwrap();
+        assert!(
+            complaint.contains("this directory is gone") && complaint.contains("cd elsewhere"),
+            "{verb}: {complaint}"
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! Sitting at a terminal.
 
-use abide_testkit::Terminal;
+use abide_testkit::{Terminal, eventually};
 
 use crate::common::{Host, alive, host, kill, wait_for_death};
 
@@ -147,4 +147,66 @@ fn a_second_shell_is_a_second_tab() {
     terminal.keys(&["C-b", "p"]);
     terminal.wait_for("stub pid");
     assert_eq!(host.status(&only(&host))["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_session_that_was_started_from_inside_is_addressed_like_any_other() {
+    let mut host = host();
+    host.set("SHELL", "/bin/sh");
+    let terminal = sit_down(&host, &["load", "stub"]);
+    terminal.wait_for("stub pid");
+    let id = only(&host);
+    for number in 2..=3 {
+        terminal.keys(&["C-b", "c"]);
+        eventually("another session", || {
+            (host.status(&id)["sessions"].as_array().unwrap().len() == number).then_some(())
+        });
+    }
+    terminal.keys(&["C-b", "d"]);
+    assert_eq!(terminal.wait_for_end(), 0);
+    let named = |session: &str| format!("{id}/{session}");
+    let complaint = host.abide(["peek", &named("sh")]).fails(1);
+    assert!(complaint.contains("several") && complaint.contains("s2 (sh), s3 (sh)"), "{complaint}");
+    let complaint = host.abide(["peek", &named("s9")]).fails(1);
+    assert!(complaint.contains("s1 (stub), s2 (sh), s3 (sh)"), "{complaint}");
+    host.abide(["capsule", "call", &id, r#"{"verb": "rename", "session": "s2", "name": "logs"}"#]).ok();
+    for session in ["logs", "sh"] {
+        let session = named(session);
+        host.abide(["send", &session, "echo in $((1 + 1))"]).ok();
+        host.abide(["wait", &session, "--text", "in 2", "--timeout", "30"]).ok();
+        assert!(host.abide(["peek", &session]).ok().contains("in 2"));
+    }
+    let said = host.abide(["explain", &named("s3")]).ok();
+    assert!(said.contains("s3 (sh") && !said.contains("s2 (logs"), "{said}");
+    let terminal = sit_down(&host, &["hardline", &named("s3")]);
+    terminal.wait_for("in 2");
+    host.abide(["stop", &named("s3")]).ok();
+    host.abide(["wait", &named("s3"), "--exit", "--timeout", "30"]).ok();
+    assert_eq!(host.status(&id)["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_terminal_that_can_not_draw_is_refused_before_anything_is_started() {
+    let host = host();
+    let on_a_dumb_one = |args: &str| {
+        let command = format!("TERM=dumb {} {args}", host.program().display());
+        let terminal = Terminal::open(&host, (100, 30), &["sh", "-c", &command]);
+        terminal.wait_for("--detach");
+        assert_eq!(terminal.wait_for_end(), 2);
+    };
+    on_a_dumb_one("load stub");
+    assert!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().is_empty());
+    let id = host.load(&[]);
+    host.abide(["stop", &id]).ok();
+    on_a_dumb_one(&format!("resume {id}"));
+    assert_eq!(host.state(&id), "restorable (stopped)");
+}
+
+#[test]
+fn an_instance_is_not_attached_from_within_itself() {
+    let mut host = host();
+    let id = host.load(&[]);
+    host.set("ABIDE_INSTANCE", &id);
+    let complaint = host.abide(["hardline", &id]).fails(1);
+    assert!(complaint.contains("already"), "{complaint}");
 }

@@ -499,6 +499,35 @@ fn the_agents_directory_is_the_one_of_the_first_start_whatever_is_set_by_now() {
 }
 
 #[test]
+fn a_directory_that_an_agent_can_not_be_told_of_is_refused_and_never_looked_into() {
+    let host = described(r#"id.args = ["--id", "{id}"]"#);
+    let [foo, gemini] = ["foo", "gemini"].map(|agent| host.load_agent(agent, &[]));
+    for id in [&foo, &gemini] {
+        host.say(id, "said");
+        host.stop(id);
+    }
+    let listed = |host: &Agents| host.abide(["conversations", "--json"]).json()["conversations"].clone();
+    let before = listed(&host);
+    assert_eq!(before.as_array().map(Vec::len), Some(2), "{before}");
+    for (agent, why) in [("foo", "`id.file` says where"), ("gemini", "must end in `.gemini`")] {
+        host.abide(["config", "set", &format!("agents.{agent}.config_dir"), "~/elsewhere"]).ok();
+        let complaint = host.abide(["load", agent, "--detach"]).fails(1);
+        assert!(complaint.contains(why), "{complaint}");
+    }
+    assert_eq!(listed(&host), before);
+    assert_eq!(host.abide(["ls", "--json"]).json()["instances"].as_array().map(Vec::len), Some(2));
+    for id in [&foo, &gemini] {
+        host.resume(id);
+        host.wait_for_screen(id, "resumed: said");
+    }
+    let moved = host.path("home/work/.gemini");
+    host.abide(["config", "set", "agents.gemini.config_dir", moved.to_str().unwrap()]).ok();
+    let id = host.load_agent("gemini", &[]);
+    host.say(&id, "at work");
+    assert!(!host.files_below("work/.gemini").is_empty());
+}
+
+#[test]
 fn every_kind_of_directory_is_come_back_to() {
     let host = machine();
     let long = format!("deep/{}", ["a_rather.long-name"; 10].join("/"));

@@ -165,6 +165,10 @@ fn an_agent_that_does_not_come_up_is_an_error_with_its_last_words_and_what_to_do
     }
     eventually("the processes to end", || host.processes().is_empty().then_some(()));
     assert_eq!(host.argvs("claude").len(), 1, "it was not tried again");
+    host.write("home/refuse.claude", "first\nboom\n");
+    let complaint = host.abide(["load", "claude", "--detach"]).fails(1);
+    assert!(complaint.contains("first"), "{complaint}");
+    assert_eq!(complaint.matches("boom").count(), 1, "{complaint}");
 }
 
 #[test]

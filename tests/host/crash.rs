@@ -2,7 +2,7 @@
 
 use abide_testkit::{crash_points, eventually};
 
-use crate::common::{alive, exists, host, kill};
+use crate::common::{alive, exists, host, kill, wait_for_death};
 
 #[test]
 fn a_removal_that_was_cut_short_is_finished_by_the_next_command() {
@@ -35,4 +35,28 @@ fn what_does_not_stop_is_not_removed_under_its_own_feet() {
     kill("-CONT", pids.keeper);
     host.wait_for_state(&id, "gone");
     eventually("the processes to end", || host.processes().is_empty().then_some(()));
+}
+
+#[test]
+fn what_crashed_is_neither_explained_nor_upgraded_as_if_it_ran() {
+    for verb in [&["explain"][..], &["upgrade"], &["upgrade", "--all"]] {
+        let host = host();
+        let id = host.load(&[]);
+        let pids = host.pids(&id);
+        assert!(host.abide(["explain", &id]).ok().contains("\n  started once\n"));
+        kill("-KILL", pids.keeper);
+        wait_for_death(pids.keeper);
+        // The first to look after the crash.
+        match verb {
+            ["explain"] => {
+                let explained = host.abide(["explain", &id]).ok();
+                assert!(explained.contains("is restorable (crashed) since"), "{explained}");
+            }
+            ["upgrade"] => {
+                let refused = host.abide(["upgrade", &id]).fails(1);
+                assert!(refused.contains("does not run: it is restorable (crashed)"), "{refused}");
+            }
+            all => assert_eq!(host.abide(all).ok(), ""),
+        }
+    }
 }

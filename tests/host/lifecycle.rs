@@ -67,10 +67,11 @@ fn a_configuration_that_can_not_be_read_when_it_ends_keeps_it() {
 fn a_program_that_can_not_be_started_is_an_error_and_leaves_nothing() {
     let host = host();
     let complaint = host.abide(["load", "no-such-program", "--detach"]).fails(1);
-    assert!(complaint.contains("no-such-program"), "{complaint}");
+    assert!(complaint.contains("no-such-program: it is not on PATH"), "{complaint}");
     host.write("work/not-executable", "x");
     host.abide(["load", "./not-executable", "--detach"]).fails(1);
     assert_eq!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().len(), 0);
+    assert_eq!(host.abide(["trash", "list"]).ok(), "The trash is empty.\n");
     eventually("the processes to end", || host.processes().is_empty().then_some(()));
 }
 

@@ -8,6 +8,7 @@ mod conversations;
 mod conversations_kept;
 mod crash;
 mod environment;
+mod leave;
 mod lifecycle;
 mod script;
 mod survive;

@@ -31,6 +31,56 @@ fn send_wait_and_peek_drive_a_session() {
 }
 
 #[test]
+fn waiting_for_an_end_that_came_before_tells_it_all_the_same() {
+    let host = host();
+    for (code, keep) in [(3, &[][..]), (4, &[]), (5, &["--keep"])] {
+        let id = host.load(&[&["--name", "job"], keep].concat());
+        host.abide(["send", "job", &format!("exit {code}")]).ok();
+        // The first may come before or after the end, the others surely come after.
+        for word in ["job", "job", &id, &format!("{id}/s1"), "job/stub"] {
+            let said = host.abide(["wait", word, "--exit", "--timeout", "30"]).ok();
+            assert_eq!(said, format!("exit code {code}\n"), "{word}");
+        }
+    }
+    host.abide(["wait", "nothing", "--exit"]).fails(1);
+}
+
+#[test]
+fn a_name_is_free_once_the_end_of_its_last_session_was_waited_for() {
+    let host = host();
+    for code in ["1", "2", "3"] {
+        host.load(&["--name", "job"]);
+        let waiting =
+            host.command(host.program()).args(["wait", "job", "--exit"]).stdout(Stdio::piped()).spawn();
+        host.abide(["send", "job", &format!("exit {code}")]).ok();
+        let said = waiting.unwrap().wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), format!("exit code {code}\n"));
+    }
+}
+
+#[test]
+fn whoever_asks_something_of_a_stopped_instance_is_told_how_to_bring_it_back() {
+    let host = host();
+    let id = host.load(&[]);
+    host.abide(["stop", &id]).ok();
+    let session = format!("{id}/s1");
+    for args in [
+        &["hardline", &id][..],
+        &["peek", &id],
+        &["peek", &session],
+        &["send", &id, "hello"],
+        &["wait", &id, "--idle"],
+        &["stop", &session],
+        &["upgrade", &id],
+    ] {
+        let complaint = host.abide(args).fails(1);
+        assert!(complaint.contains("restorable (stopped)"), "{args:?}: {complaint}");
+        assert!(complaint.contains(&format!("`abide resume {id}`")), "{args:?}: {complaint}");
+    }
+    assert!(host.abide(["explain", &session]).ok().contains("restorable (stopped)"));
+}
+
+#[test]
 fn a_wait_that_is_in_vain_says_so() {
     let host = host();
     let id = host.load(&[]);

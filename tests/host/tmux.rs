@@ -381,6 +381,10 @@ fn a_program_that_can_not_be_started_is_an_error_and_leaves_nothing_in_tmux() {
     let host = on_tmux();
     let complaint = host.abide(["load", "no-such-program", "--detach"]).fails(1);
     assert!(complaint.contains("can not start no-such-program"), "{complaint}");
+    host.write("work/not-executable", "x");
+    let complaint = host.abide(["load", "./not-executable", "--detach"]).fails(1);
+    assert!(complaint.contains("can not start ./not-executable"), "{complaint}");
+    assert_eq!(host.abide(["trash", "list"]).ok(), "The trash is empty.\n");
     assert_eq!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().len(), 0);
     eventually("the server to end", || host.server_is_gone().then_some(()));
 }

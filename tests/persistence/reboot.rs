@@ -1,5 +1,7 @@
 //! The machine, or the user manager, goes down and comes back.
 
+use abide_testkit::eventually;
+
 use crate::machine::Machine;
 use crate::person::Person;
 
@@ -70,4 +72,18 @@ fn with_the_boot_service_an_instance_comes_back_by_itself() {
     ada.ssh("abide service remove").ok();
     machine.power_cut();
     assert_eq!(ada.state(&id), "restorable (host-lost)", "nobody asked for it any more");
+}
+
+#[test]
+fn the_boot_service_looks_for_instances_and_programs_where_they_were_when_it_was_installed() {
+    let Some(machine) = Machine::boot() else { return };
+    let ada = machine.ada();
+    ada.enable_linger();
+    ada.ssh("mkdir '50% \"mine\"' && ln -s /bin/cat '50% \"mine\"/my-agent'").ok();
+    let login = "export ABIDE_HOME=$HOME/state PATH=\"$HOME/50% \\\"mine\\\":$PATH\"";
+    ada.ssh(&format!("{login}; abide service install && abide load my-agent --detach")).ok();
+    let state = || ada.ssh(&format!("{login}; abide ls --json")).json()["instances"][0]["state"].clone();
+    assert_eq!(state(), "active");
+    machine.power_cut();
+    eventually("it to come back", || (state() == "active").then_some(()));
 }

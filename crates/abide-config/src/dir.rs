@@ -128,7 +128,7 @@ impl ConfigDir {
         if nearest.len() > 1 {
             let names: Vec<&str> = nearest.iter().map(|(name, _)| name.as_str()).collect();
             return Err(ConfigError::Refused(format!(
-                "{} is the directory of several workspaces: {}; give all but one of them another",
+                "{} is the directory of several workspaces: {}; give all but one of them another, or take them away with `abide workspace remove`",
                 self.disk.shown(&dir),
                 names.join(", ")
             )));
@@ -161,7 +161,8 @@ impl ConfigDir {
         }
         let (_, made) = self.change(&lock, &file, |source| {
             source.set::<Workspace>("dir", dir)?;
-            self.apply(name, source, edits)
+            self.apply(name, source, edits)?;
+            self.refuse_taken(name, source)
         })?;
         Ok(made)
     }
@@ -172,8 +173,29 @@ impl ConfigDir {
         let lock = self.lock()?;
         self.refuse_missing(name)?;
         let file = self.workspace_file(name);
-        let (_, edited) = self.change(&lock, &file, |source| self.apply(name, source, edits))?;
+        let moves = edits.iter().any(|edit| matches!(edit, Edit::Set { key, .. } if key == "dir"));
+        let (_, edited) = self.change(&lock, &file, |source| {
+            self.apply(name, source, edits)?;
+            if moves { self.refuse_taken(name, source) } else { Ok(()) }
+        })?;
         Ok(edited)
+    }
+
+    /// Refuses a workspace in the directory of another: what is launched there could belong to either.
+    fn refuse_taken(&self, name: &Name, source: &Source) -> Result<(), ConfigError> {
+        let wanted: Workspace = source.decode(&self.disk.home)?;
+        let dir = real(&wanted.dir);
+        for (other, workspace) in self.workspaces()? {
+            let taken =
+                workspace.map_or_else(|_| self.stated_dir(&other), |workspace| Some(real(&workspace.dir)));
+            if other != name.as_str() && taken.as_ref() == Some(&dir) {
+                return Err(ConfigError::Refused(format!(
+                    "{} is the directory of workspace {other}; change that with `abide workspace edit {other}`, or take it away with `abide workspace remove {other}`",
+                    self.disk.shown(&dir)
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Removes a workspace: its file, nothing of its directory.

@@ -7,10 +7,10 @@ use abide_model::{Choice, Isolation};
 use crate::error::ConfigError;
 use crate::file_kind::{FileKind, Source};
 use crate::mistake::Mistake;
-use crate::path::Path;
+use crate::path::{Path, Step};
 use crate::reader::VERSION;
 use crate::rule::{Spelling, from_word};
-use crate::schema::{Lookup, Presence, look_up};
+use crate::schema::{Field, Lookup, Presence, Shape, look_up};
 use crate::text::printable;
 
 /// One change to a workspace.
@@ -74,6 +74,11 @@ pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling
             None,
         ));
     };
+    let first = |field: &&Field| matches!(path.0.first(), Some(Step::Key(key)) if key == field.key);
+    if let Some(Shape::Tables(_)) = T::FIELDS.iter().find(first).map(|field| field.shape) {
+        let ways = "the flags --mount, --isolation and --unmount, and the file itself".to_owned();
+        return Err(mistake("is said of each mount, not of all", ways, None));
+    }
     match look_up(T::FIELDS, &path) {
         Lookup::Leaf { spelling, presence } => Ok((path, spelling, presence)),
         Lookup::Group { allowed } => Err(mistake("is a group of settings, name one", allowed, None)),

@@ -14,7 +14,7 @@ record! {
         agents: Vec<Name> as Several<Named>,
         /// Variables that the role needs; their values come from `env` of the workspace or of config.toml.
         env: Vec<String> as Several<Variable>,
-        /// Command run in an instance of this role before its first session.
+        /// Command run in a new instance of this role, unless its workspace has one of its own.
         setup: Option<Vec<String>> as Optional<Argv>,
         /// What the role is for, in a line.
         description: Option<String> as Optional<Text>,

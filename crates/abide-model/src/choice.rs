@@ -124,7 +124,7 @@ choices! {
         Auto = "auto": "a user unit wherever that makes sessions survive logout",
         Off = "off": "never a unit",
         Scope = "scope": "a transient scope",
-        Service = "service": "a transient service",
+        Service = "service": "the same as scope: what a service has beyond it is of no use here",
     }
 }
 

@@ -83,27 +83,24 @@ impl Printer {
 
     /// Prints `table`.
     pub fn table(&self, table: &Table) -> io::Result<()> {
+        write(self.laid_out(table).as_bytes())
+    }
+
+    fn laid_out(&self, table: &Table) -> String {
         let mut text = String::new();
-        let widths = table.widths();
-        let header = table.header.iter().map(|h| ((*h).to_owned(), Tone::Strong)).collect();
+        let widths = table.widths(self.width);
+        let header = table.header.iter().map(|h| Cell::from((h, Tone::Strong))).collect();
         for row in std::iter::once(&header).chain(&table.rows) {
             self.row(row, &widths, &mut text);
         }
-        write(text.as_bytes())
+        text
     }
 
     fn row(&self, row: &[Cell], widths: &[usize], text: &mut String) {
-        let mut used = 0;
-        for (i, ((cell, tone), width)) in row.iter().zip(widths).enumerate() {
-            let last = i + 1 == widths.len();
-            let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(used));
-            let shown = if last { cut(cell, room) } else { cell.clone() };
-            text.push_str(&self.paint(*tone, &shown));
-            if !last {
-                let gap = width - shown.width() + 2;
-                text.extend(std::iter::repeat_n(' ', gap));
-                used += width + 2;
-            }
+        for (cell, width) in row.iter().zip(widths) {
+            let shown = cell.within(*width);
+            text.push_str(&self.paint(cell.tone, &shown));
+            text.extend(std::iter::repeat_n(' ', width.saturating_sub(shown.width()) + GAP));
         }
         text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
@@ -124,7 +121,54 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-type Cell = (String, Tone);
+/// What stands between two columns.
+const GAP: usize = 2;
+/// What a list takes at most, and what it keeps as long as another column can give way.
+const LIST: std::ops::RangeInclusive<usize> = 16..=80;
+
+/// What the last column keeps as long as another can give way.
+const LAST: usize = 8;
+
+/// What stands in one place of a table.
+pub struct Cell {
+    /// Several parts are a list, of which the last are counted where there is no room for them.
+    parts: Vec<String>,
+    tone: Tone,
+}
+
+impl<S: AsRef<str>> From<(S, Tone)> for Cell {
+    fn from((text, tone): (S, Tone)) -> Self {
+        Self { parts: vec![sanitised(text.as_ref()).into_owned()], tone }
+    }
+}
+
+impl Cell {
+    /// A list of `parts`.
+    pub fn list(parts: impl IntoIterator<Item = String>) -> Self {
+        let parts = parts.into_iter().map(|part| sanitised(&part).into_owned()).collect();
+        Self { parts, tone: Tone::Plain }
+    }
+
+    fn width(&self) -> usize {
+        let width = self.parts.join(", ").width();
+        if self.parts.len() > 1 { width.min(*LIST.end()) } else { width }
+    }
+
+    /// The cell in at most `room` columns.
+    fn within(&self, room: usize) -> String {
+        let whole = self.parts.join(", ");
+        let [first, rest @ ..] = self.parts.as_slice() else { return whole };
+        if whole.width() <= room || rest.is_empty() {
+            return cut(&whole, room);
+        }
+        let counted = |left: usize| format!(", +{}", self.parts.len() - left);
+        let some = (1..self.parts.len()).rev().map(|kept| self.parts[..kept].join(", ") + &counted(kept));
+        some.into_iter().find(|some| some.width() <= room).unwrap_or_else(|| {
+            let rest = counted(1);
+            cut(first, room.saturating_sub(rest.width())) + &rest
+        })
+    }
+}
 
 /// Rows under a header, columns as wide as their widest cell.
 pub struct Table {
@@ -139,19 +183,31 @@ impl Table {
     }
 
     /// Adds a row. Whatever the cells hold, they print as one harmless line.
-    pub fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = (S, Tone)>) {
-        let row: Vec<Cell> =
-            cells.into_iter().map(|(cell, tone)| (sanitised(cell.as_ref()).into_owned(), tone)).collect();
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
+        let row: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert_eq!(row.len(), self.header.len());
         self.rows.push(row);
     }
 
-    fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.header.iter().map(|h| h.width()).collect();
-        for row in &self.rows {
-            for (width, (cell, _)) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.width());
-            }
+    /// How wide each column is in a line of `limit`. Lists give way first, then the last column, then whatever is widest; the
+    /// first one never does, for by it the operator calls things.
+    fn widths(&self, limit: Option<usize>) -> Vec<usize> {
+        let column = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
+        let natural =
+            |(at, header): (usize, &&str)| column(at).map(Cell::width).fold(header.width(), usize::max);
+        let mut widths: Vec<usize> = self.header.iter().enumerate().map(natural).collect();
+        let last = widths.len().saturating_sub(1);
+        let gaps = GAP * last;
+        let is_list = |at: usize| column(at).any(|cell| cell.parts.len() > 1);
+        let mut excess = limit.map_or(0, |limit| (widths.iter().sum::<usize>() + gaps).saturating_sub(limit));
+        while excess > 0 {
+            let gives = |(at, width): &(usize, usize)| {
+                let first = is_list(*at) && *width > *LIST.start();
+                (first, *at == last && *width > LAST, *width)
+            };
+            let Some((at, 2..)) = widths.iter().copied().enumerate().skip(1).max_by_key(gives) else { break };
+            widths[at] -= 1;
+            excess -= 1;
         }
         widths
     }
@@ -188,12 +244,7 @@ mod tests {
     }
 
     fn printed(printer: &Printer, table: &Table) -> String {
-        let mut text = String::new();
-        let widths = table.widths();
-        for row in &table.rows {
-            printer.row(row, &widths, &mut text);
-        }
-        text
+        printer.laid_out(table).split_once('\n').unwrap().1.to_owned()
     }
 
     #[test]
@@ -214,5 +265,35 @@ mod tests {
         assert_eq!(printed(&narrow, &table()).lines().next().unwrap(), "k7p9m2xq  a·[…");
         assert_eq!(cut("日本語", 4), "日…");
         assert_eq!(cut("abc", 0), "…");
+    }
+
+    #[test]
+    fn a_list_gives_way_before_the_columns_beside_it() {
+        let mut table = Table::new(&["ID", "STATUS", "SESSIONS", "SCOPE"]);
+        let sessions = ["claude (idle 5m)", "bash (idle 2h)", "a, b"].map(str::to_owned);
+        let cells = |scope| {
+            let [id, status, scope] =
+                ["k7p9m2xq", "restorable (stopped)", scope].map(|cell| (cell, Tone::Plain));
+            [id.into(), status.into(), Cell::list(sessions.clone()), scope.into()]
+        };
+        table.row(cells("/home/someone/shop"));
+        let seen = |width| printed(&Printer { colour: false, width }, &table);
+        let whole = seen(None);
+        assert!(whole.contains("claude (idle 5m), bash (idle 2h), a, b  /home"), "{whole}");
+        let narrow = seen(Some(80));
+        let expected = "k7p9m2xq  restorable (stopped)  claude (idle 5m), +2          /home/someone/shop\n";
+        assert_eq!(narrow, expected);
+        let all = Printer { colour: false, width: Some(60) }.laid_out(&table);
+        assert!(all.lines().all(|line| line.width() <= 60), "{all}");
+        assert!(all.contains("claude (idl…, +2"), "{all}");
+    }
+
+    #[test]
+    fn a_long_list_is_counted_even_where_nobody_looks() {
+        let mut table = Table::new(&["ID", "SESSIONS"]);
+        let tabs = (1..=13).map(|n| format!("bash-{n} (idle 2h)"));
+        table.row([("k7p9m2xq", Tone::Plain).into(), Cell::list(tabs)]);
+        let line = printed(&Printer { colour: false, width: None }, &table);
+        assert!(line.width() < 100 && line.ends_with(", +9\n"), "{line}");
     }
 }

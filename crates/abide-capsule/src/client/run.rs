@@ -12,8 +12,8 @@ use super::connect::{self, Absence, Again};
 use super::probe::{Probe, QUESTION};
 use super::{AttachEnd, AttachOptions};
 use crate::protocol::{
-    Attach, Bye, ByeReason, CallError, Decoder, Event, EventMessage, Hello, Kind, MAX_FRAME, Resize, encode, encode_json, header,
-    negotiate,
+    Attach, Bye, ByeReason, CallError, Decoder, Event, EventMessage, Hello, Kind, MAX_FRAME, Resize, encode,
+    encode_json, header, negotiate,
 };
 use crate::session::{SessionId, Size};
 use crate::signals::Taken;
@@ -279,7 +279,8 @@ impl<'a> Attachment<'a> {
                 // We ask for nothing else that could be refused.
                 Some(Kind::Reply) if self.loan == Loan::Offered => self.loan = Loan::Refused,
                 Some(Kind::Event) => {
-                    let message = serde_json::from_slice::<EventMessage>(&payload).map(|message| message.event);
+                    let message =
+                        serde_json::from_slice::<EventMessage>(&payload).map(|message| message.event);
                     if let Ok(Event::Shown { session }) = message {
                         self.shown = Some(session);
                     }

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn neither_a_long_name_of_the_instance_nor_wide_names_hide_the_current_tab() {
-        let tab = |number, current| TabLabel { number, name: "漢字漢字".into(), current, mark: Mark::Quiet };
+        let tab =
+            |number, current| TabLabel { number, name: "漢字漢字".into(), current, mark: Mark::Quiet };
         let tabs = vec![tab(0, false), tab(1, false), tab(2, true)];
         let bar = Bar::Tabs { instance: "n".repeat(62), tabs, right: String::new() };
         assert!(text(&bar, 60).contains("2:漢字漢字"), "{}", text(&bar, 60));

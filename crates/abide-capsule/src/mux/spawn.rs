@@ -168,7 +168,8 @@ impl Server {
     pub fn upgrade(&mut self, client: ClientId, request: u64, upgrade: Upgrade) {
         // Only this mux has it, and the next one would not.
         if let Some(session) = self.sessions.iter().find(|session| session.input_waiting() > 0) {
-            let waits = format!("{} has not read yet what was typed to it; try again when it has", session.label());
+            let waits =
+                format!("{} has not read yet what was typed to it; try again when it has", session.label());
             return self.refuse(client, request, Refusal::new(error_code::UPGRADE_REFUSED, waits));
         }
         let number = self.next_number();

@@ -24,9 +24,9 @@ pub enum Answer {
     Done,
 }
 
-/// Offers to come back to what runs or is kept of `scope` in `role`, running `program`. Where nobody can be asked, the
-/// answer is a new instance.
-pub fn offer(scope: &Scope, role: &str, program: &str, context: &Context) -> Outcome<Answer> {
+/// Offers to come back to what runs or is kept of `scope` in `role`, running `program` if one was asked for. Where nobody
+/// can be asked, the answer is a new instance.
+pub fn offer(scope: &Scope, role: &str, program: Option<&str>, context: &Context) -> Outcome<Answer> {
     let ask = Ask::here();
     if !ask.can_ask() {
         return Ok(Answer::New);
@@ -61,13 +61,14 @@ pub fn offer(scope: &Scope, role: &str, program: &str, context: &Context) -> Out
     }
 }
 
-fn fits(instance: &Instance, scope: &Scope, role: &str, program: &str) -> bool {
+fn fits(instance: &Instance, scope: &Scope, role: &str, program: Option<&str>) -> bool {
     let here = match &scope.workspace {
         Some(_) => instance.scope.workspace == scope.workspace,
         None => instance.scope.workspace.is_none() && instance.scope.dir == scope.dir,
     };
     let alive = matches!(instance.status.status, Status::Active | Status::Restorable(_));
-    let runs = instance.sessions.first().is_some_and(|session| session.name == program);
+    let runs = program
+        .is_none_or(|program| instance.sessions.first().is_some_and(|session| session.name == program));
     here && alive && runs && instance.role == role
 }
 

@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let dir = std::env::current_dir()?;
+    let dir = super::here()?;
     let wanted = (!args.all).then_some(dir.as_path());
     let listing = load::with_surroundings(&dir, context, |around| conversations::list(around, wanted))?;
     let listing = listing.map_err(CommandError::failed)?;

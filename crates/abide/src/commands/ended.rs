@@ -42,7 +42,7 @@ pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> Outcome {
 }
 
 /// The instance as the end left it; `None` if it is gone. The keeper's own clean-up may be quicker than we are.
-fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
+pub fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
     let read = || match context.store.read(id) {
         Ok(instance) => Ok(Some(instance)),
         Err(ReadError::NotFound(_)) => Ok(None),

@@ -6,6 +6,7 @@ use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::{EvidenceReply, SessionStatus};
 use abide_engine::follow::{self, Look};
 use abide_engine::start::ISOLATION;
+use abide_engine::target::{self, Target};
 use abide_engine::{live, reconcile, substrate, trees};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
@@ -17,23 +18,27 @@ use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide explain k7p9     why it has the status it has, and how it got there";
+  abide explain k7p9        why it has the status it has, and how it got there
+  abide explain k7p9/s2     the same, and of its sessions only what s2 is doing";
 
 /// Say why an instance is what it is
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID or a name
+    /// ID, ID/SESSION or a name
     target: String,
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let id = super::find(&args.target, context)?;
-    let instance = context.store.read(id).map_err(CommandError::failed)?;
+    reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let Target { instance, session } =
+        target::find(&context.store, &args.target).map_err(CommandError::failed)?;
+    let id = instance.id;
     let live = live::status(&live::unit(&context.store, id)).ok();
     let instance = follow::follow(&context.store, instance, live.as_ref(), Look::Close);
-    let doing =
-        live.iter().flat_map(|status| &status.sessions).flat_map(|session| doing(context, id, session));
+    let running = live.iter().flat_map(|status| &status.sessions);
+    let meant = running.filter(|running| session.is_none_or(|session| session == running.id));
+    let doing = meant.flat_map(|session| doing(context, id, session));
     let outlook = supervisor(id, context).into_iter().chain(outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
     let lines: Vec<String> = known.chain(history(&instance)).collect();
@@ -70,14 +75,11 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
     match &instance.status.status {
         Status::Active => {
             lines.push(format!("if its last session ended now, {end}: {}", decided.reason));
-            lines.push("a resume is not needed: `abide hardline` reconnects (tier 0)".to_owned());
+            lines.push("a resume is not needed: `abide hardline` reconnects".to_owned());
         }
         Status::Restorable(_) => {
             let held = instance.recipe.substrate;
-            lines.push(format!(
-                "a resume starts the {held} again in the same unit (tier host) with {}",
-                coming()
-            ));
+            lines.push(format!("a resume starts the {held} again in the same unit with {}", coming()));
         }
         _ => {}
     }
@@ -155,7 +157,10 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
             instance.role,
             instance.recipe.place
         ),
-        format!("  started {} times", instance.generation),
+        match instance.generation {
+            1 => "  started once".to_owned(),
+            n => format!("  started {n} times"),
+        },
     ];
     let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
     lines.extend(isolation.map(|text| format!("  {}", Safe(text))));

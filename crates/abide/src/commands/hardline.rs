@@ -1,8 +1,8 @@
 //! `abide hardline`
 
-use std::io::IsTerminal;
+use std::fmt::Display;
 
-use abide_capsule::client::{AttachEnd, AttachOptions};
+use abide_capsule::client::{self, AttachEnd, AttachOptions, ClientError};
 use abide_engine::target::{self, Target};
 use abide_engine::{reconcile, substrate};
 use abide_model::{InstanceId, Status, vars};
@@ -11,7 +11,7 @@ use abide_sys::clock;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::ended;
+use super::{ended, refuse_stopped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,11 +47,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             found.map_err(CommandError::failed)?
         }
     };
-    if let Status::Restorable(_) | Status::Ending(_) = found.instance.status.status {
-        let (name, status) = (found.instance.id.display_name(), &found.instance.status);
-        return Err(CommandError::failed(format!("{name} does not run: it is {}", status.status))
-            .hint(format!("`abide explain {}` says why", found.instance.id)));
-    }
+    refuse_stopped(&found.instance)?;
     attach(found.instance.id, found.session, args.read_only, context)
 }
 
@@ -60,9 +56,14 @@ fn runs(found: &Target, context: &Context) -> bool {
     active && substrate::of(&context.store, found.instance.id).lives() == Some(true)
 }
 
-/// Whether somebody sits at a terminal that can be attached.
-pub fn has_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+/// Refuses, with what to do instead, where nobody sits at a terminal that can be attached.
+pub fn need_terminal(instead: impl Display) -> Outcome {
+    let why = match client::check() {
+        Ok(()) => return Ok(()),
+        Err(ClientError::DumbTerminal) => "this terminal can not draw (TERM is `dumb`, or not set)",
+        Err(_) => "there is no terminal to attach to",
+    };
+    Err(CommandError::usage(why).hint(instead))
 }
 
 /// Attaches this terminal to an instance until the operator leaves or it ends.
@@ -72,11 +73,14 @@ pub fn attach(
     read_only: bool,
     context: &Context,
 ) -> Outcome {
-    if !has_terminal() {
-        return Err(CommandError::usage("there is no terminal to attach to")
-            .hint(format!("`abide peek {id}` prints its screen, `abide send {id}` types into it")));
+    let outer = std::env::var_os(vars::ABIDE_INSTANCE);
+    if outer.as_ref().is_some_and(|outer| outer == id.as_str()) {
+        // It would show itself in itself, ever smaller.
+        return Err(CommandError::failed(format!("this is a session of {} already", id.display_name()))
+            .hint("the keys for the next and the previous tab show its other sessions"));
     }
-    if let Some(outer) = std::env::var_os(vars::ABIDE_INSTANCE) {
+    need_terminal(format!("`abide peek {id}` prints its screen, `abide send {id}` types into it"))?;
+    if let Some(outer) = outer {
         tracing::info!(%id, outer = %outer.to_string_lossy(), "attaching from inside another session");
     }
     let prefix = context.config.load().map_or(0, |settings| settings.prefix.byte());

@@ -9,7 +9,7 @@ use abide_config::{ConfigError, Name, Workspace};
 use abide_engine::conversations::Take;
 use abide_engine::load::{self, Request};
 use abide_engine::start::Surroundings;
-use abide_engine::trees::Wish;
+use abide_engine::trees::{self, Wish};
 use abide_model::{Isolation, Place, Policy, Safe, Scope, Substrate, vars};
 
 use crate::context::Context;
@@ -63,10 +63,10 @@ pub struct Args {
     #[arg(long, value_name = "MODE")]
     isolation: Option<Isolation>,
     /// Begin the worktree or clone at this commit or branch; default: HEAD
-    #[arg(long, value_name = "REV", requires = "isolation", conflicts_with = "branch")]
+    #[arg(long, value_name = "REV", conflicts_with = "branch")]
     base: Option<String>,
     /// Work on this existing branch, instead of one of its own
-    #[arg(long, value_name = "BRANCH", requires = "isolation")]
+    #[arg(long, value_name = "BRANCH")]
     branch: Option<String>,
     /// Start a new instance, and do not offer to come back to one that is there
     #[arg(long)]
@@ -83,11 +83,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    if !args.detach && !hardline::has_terminal() {
-        return Err(CommandError::usage("there is no terminal to attach to")
-            .hint("--detach starts it without attaching"));
+    if !args.detach {
+        hardline::need_terminal("--detach starts it without attaching")?;
     }
-    let dir = std::env::current_dir()?;
+    let dir = super::here()?;
     let policy = match (args.keep, args.clean) {
         (true, _) => Some(Policy::Keep),
         (_, true) => Some(Policy::Clean),
@@ -101,6 +100,8 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         mistakes => CommandError::failed(mistakes)
             .hint("it may be the workspace of this directory: correct it, or move it away"),
     })?;
+    let wish = Wish { isolation: args.isolation, base: args.base.clone(), branch: args.branch.clone() };
+    check_trees(&dir, workspace.as_ref(), &wish)?;
     let loaded = surrounded(workspace, context, |around| {
         if !args.describes_a_new_one() && comes_back(around, &dir, args.program.as_deref(), context)? {
             return Ok(None);
@@ -116,7 +117,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             place: args.place.unwrap_or(around.settings.place),
             substrate: args.substrate.unwrap_or(around.settings.substrate),
             take: args.adopt.map(Take::Adopt).or(args.fork.map(Take::Fork)),
-            wish: Wish { isolation: args.isolation, base: args.base, branch: args.branch },
+            wish,
         };
         load::load(around, &request).map(Some).map_err(CommandError::failed)
     })?;
@@ -141,6 +142,32 @@ impl Args {
     }
 }
 
+/// Refuses trees that can not be made, with a word on who asks for them.
+fn check_trees(dir: &Path, workspace: Option<&(Name, Workspace)>, wish: &Wish) -> Outcome {
+    let configured = workspace.map_or(&[][..], |(_, workspace)| &workspace.mounts);
+    let planned = trees::plan(dir, configured, wish, Path::new(""));
+    let mut trees = planned.iter().filter(|mount| mount.tree.is_some());
+    let missing = trees.clone().find(|mount| !mount.source.is_dir());
+    if let (Some(mount), Some((name, _))) = (missing, workspace) {
+        let source = mount.source.display();
+        return Err(CommandError::failed(format!(
+            "workspace {name} asks for a {} of {source}, which is not there",
+            mount.isolation
+        ))
+        .hint(format!(
+            "make that directory, or take it out: `abide workspace edit {name} --unmount {source}`"
+        )));
+    }
+    let begins = (&wish.base, &wish.branch);
+    if begins != (&None, &None) && !trees.any(|mount| (&mount.base, &mount.branch) == begins) {
+        return Err(CommandError::usage(
+            "--base and --branch are for a worktree or clone, and this directory is shared",
+        )
+        .hint("add --isolation worktree, or --isolation clone"));
+    }
+    Ok(())
+}
+
 /// Whether the operator came back to an instance that is there, or wants nothing at all.
 fn comes_back(
     around: &Surroundings<'_>,
@@ -150,8 +177,8 @@ fn comes_back(
 ) -> Outcome<bool> {
     let workspace = around.workspace.as_ref().map(|(name, _)| name.to_string());
     let scope = Scope { workspace, ..Scope::directory(dir.to_owned()) };
-    let program = load::choose(around, program).decision.name();
-    let answer = come_back::offer(&scope, around.settings.role.as_str(), &program, context)?;
+    let program = program.map(|program| load::choose(around, Some(program)).decision.name());
+    let answer = come_back::offer(&scope, around.settings.role.as_str(), program.as_deref(), context)?;
     Ok(matches!(answer, Answer::Done))
 }
 

@@ -12,7 +12,7 @@ use clap::CommandFactory;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::print::{Table, Tone};
+use crate::print::{Cell, Table, Tone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,12 +74,12 @@ fn table(listing: &Listing) -> Table {
     let mut table = Table::new(&["ID", "NAME", "STATUS", "SINCE", "SESSIONS", "SCOPE"]);
     for row in &listing.instances {
         table.row([
-            (row.id.clone(), Tone::Strong),
-            (row.name.clone().unwrap_or_default(), Tone::Plain),
-            (status(row), tone(&row.state)),
-            (human(row.since.age(now)), Tone::Faint),
-            (sessions(row, now), Tone::Plain),
-            (row.workspace.clone().unwrap_or_else(|| row.dir.clone()), Tone::Plain),
+            (&row.id, Tone::Strong).into(),
+            (row.name.as_deref().unwrap_or_default(), Tone::Plain).into(),
+            (status(row), tone(&row.state)).into(),
+            (human(row.since.age(now)), Tone::Faint).into(),
+            sessions(row, now),
+            (row.workspace.as_ref().unwrap_or(&row.dir), Tone::Plain).into(),
         ]);
     }
     for damaged in &listing.damaged {
@@ -110,14 +110,14 @@ fn tone(state: &str) -> Tone {
     }
 }
 
-fn sessions(row: &Row, now: Timestamp) -> String {
+fn sessions(row: &Row, now: Timestamp) -> Cell {
     // Where nothing runs, that they have ended needs no word.
     let ended = |session: &SessionRow| session.exit.as_ref().filter(|_| row.state == "active").cloned();
     let described = |session: &SessionRow| match ended(session) {
         Some(exit) => format!("{} ({exit})", name(session)),
         None => described(session, now),
     };
-    row.sessions.iter().map(described).collect::<Vec<_>>().join(", ")
+    Cell::list(row.sessions.iter().map(described))
 }
 
 fn name(session: &SessionRow) -> &str {

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 
 use crate::cli::Cli;
 use crate::context::Context;
-use crate::error::Outcome;
+use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,14 +23,25 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let mut command = Cli::command();
+    let mut command = without_help(Cli::command());
     command.build();
     match args.dir {
-        Some(dir) => Ok(clap_mangen::generate_to(command, dir)?),
+        Some(dir) => {
+            let made = std::fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(command, &dir));
+            made.map_err(|error| {
+                CommandError::failed(format!("can not write to {}: {error}", dir.display()))
+                    .hint("name a directory in which you may write")
+            })
+        }
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
             Ok(context.printer.raw(&page)?)
         }
     }
+}
+
+/// `command` without the `help` verbs, which would be half of all pages and say nothing new.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
 }

@@ -26,11 +26,13 @@ pub mod upgrade;
 pub mod wait;
 pub mod workspace;
 
+use std::path::PathBuf;
+
 use abide_capsule::session::SessionId;
 use abide_engine::boot::{self, BootFailure};
 use abide_engine::substrate::{self, Substrate};
-use abide_engine::target;
-use abide_model::InstanceId;
+use abide_engine::target::{self, Target};
+use abide_model::{Instance, InstanceId, Status};
 use abide_store::{ResolveError, Store};
 
 use crate::cli::Verb;
@@ -65,14 +67,27 @@ pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
     }
 }
 
-/// The instance that `word` means.
-fn find(word: &str, context: &Context) -> Outcome<InstanceId> {
-    context.store.resolve(word).map_err(CommandError::failed)
+/// What `word` means, unless it is known not to run.
+fn running(word: &str, context: &Context) -> Outcome<Target> {
+    let found = target::find(&context.store, word).map_err(CommandError::failed)?;
+    refuse_stopped(&found.instance)?;
+    Ok(found)
+}
+
+/// Refuses an instance of which nothing runs, and says what to do about it.
+fn refuse_stopped(instance: &Instance) -> Outcome {
+    let (id, status) = (instance.id, &instance.status.status);
+    let hint = match status {
+        Status::Restorable(_) => format!("`abide resume {id}` brings it back"),
+        Status::Ending(_) => format!("`abide explain {id}` says why"),
+        _ => return Ok(()),
+    };
+    Err(CommandError::failed(format!("{} does not run: it is {status}", id.display_name())).hint(hint))
 }
 
 /// The session that `word` means, and what holds it. An instance with one session needs no more than its name.
 fn session_target(word: &str, context: &Context) -> Outcome<(Box<dyn Substrate>, SessionId)> {
-    let found = target::find(&context.store, word).map_err(CommandError::failed)?;
+    let found = running(word, context)?;
     let held = substrate::of(&context.store, found.instance.id);
     if let Some(session) = found.session {
         return Ok((held, session));
@@ -106,10 +121,18 @@ fn attach_started(id: InstanceId, context: &Context) -> Outcome {
 
 fn did_not_come_up(failure: &BootFailure) -> CommandError {
     let error = CommandError::failed(failure);
-    match failure.last.as_slice() {
-        [] => error,
-        last => error.hint(format!("its last words:\n  {}", last.join("\n  "))),
-    }
+    let (heading, lines) = match (&failure.fatal, failure.last.split_last()) {
+        // The error tells the last line already.
+        (None, Some((_, before))) => ("before that it said", before),
+        _ => ("its last words", &failure.last[..]),
+    };
+    if lines.is_empty() { error } else { error.hint(format!("{heading}:\n  {}", lines.join("\n  "))) }
+}
+
+/// The directory that the operator is in.
+fn here() -> Outcome<PathBuf> {
+    let gone = |error| CommandError::failed(format!("this directory is gone ({error})")).hint("cd elsewhere");
+    std::env::current_dir().map_err(gone)
 }
 
 /// Refuses a name that could not be used to find the instance again.

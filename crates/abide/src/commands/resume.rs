@@ -50,9 +50,8 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     if args.dry_run {
         return Ok(context.printer.line(described(&instance))?);
     }
-    if !args.detach && !hardline::has_terminal() {
-        return Err(CommandError::usage("there is no terminal to attach to")
-            .hint("--detach resumes it without attaching"));
+    if !args.detach {
+        hardline::need_terminal("--detach resumes it without attaching")?;
     }
     let started = load::with_surroundings(&instance.scope.dir, context, |around| {
         around.continue_turn = args.continue_turn;

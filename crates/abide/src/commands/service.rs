@@ -10,7 +10,9 @@ Examples:
   abide service install    after a reboot, `abide resume --all` runs by itself
   abide service remove
 
-It is a systemd user service. It starts at boot where linger is on, else at your first login; `abide doctor` tells.";
+It is a systemd user service. It starts at boot where linger is on, else at your first login; `abide doctor` tells.
+What was stopped on purpose comes back as well. PATH, SHELL, ABIDE_HOME and XDG_CONFIG_HOME are written into the service
+as they are when it is installed, and no other variable; after a change of them, install it again.";
 
 /// Bring interrupted instances back when the machine starts
 #[derive(Debug, clap::Args)]
@@ -32,8 +34,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let config_home = context.config_home()?;
     match args.verb {
         Verb::Install => {
-            let path =
-                boot::install(&config_home, &std::env::current_exe()?).map_err(CommandError::failed)?;
+            let exe = std::env::current_exe()?;
+            let env = |name: &str| std::env::var_os(name);
+            let path = boot::install(&config_home, &exe, &env).map_err(CommandError::failed)?;
             tracing::info!(path = %path.display(), "boot service installed");
             Ok(context.printer.line(format!("{} is in place", path.display()))?)
         }

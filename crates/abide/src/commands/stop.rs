@@ -6,6 +6,8 @@ use abide_engine::{follow, stop, substrate, target};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
+use super::refuse_stopped;
+
 const EXAMPLES: &str = "\
 Examples:
   abide stop k7p9         end all its processes; the instance is kept
@@ -23,6 +25,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = target.instance.id;
     if let Some(session) = target.session {
+        refuse_stopped(&target.instance)?;
         follow::look_closely(&context.store, &target.instance);
         return substrate::of(&context.store, id).end(&session).map_err(CommandError::failed);
     }

@@ -1,6 +1,7 @@
 //! `abide trash`
 
 use abide_engine::trash;
+use abide_model::Safe;
 use abide_model::time::human;
 use abide_store::{ResolveError, TrashEntry};
 use abide_sys::clock;
@@ -39,12 +40,12 @@ enum Verb {
     },
     /// Say what one entry is
     Show {
-        /// ID, or the entry's whole name
+        /// ID or a name, or the entry's whole name
         target: String,
     },
     /// Bring an instance back
     Restore {
-        /// ID, or the entry's whole name
+        /// ID or a name, or the entry's whole name
         target: String,
     },
     /// Remove entries for good
@@ -65,6 +66,7 @@ enum Verb {
 struct Row {
     name: String,
     id: String,
+    called: Option<String>,
     removed: abide_model::Timestamp,
     dir: Option<String>,
     reason: Option<String>,
@@ -91,6 +93,7 @@ fn row(entry: &TrashEntry, context: &Context) -> Row {
     Row {
         name: entry.name.to_string(),
         id: entry.name.id.to_string(),
+        called: instance.ok().and_then(|i| i.name.clone()),
         removed: entry.name.when,
         dir: instance.ok().map(|i| i.scope.dir.display().to_string()),
         reason: instance.ok().and_then(|i| i.status.status.reason().map(str::to_owned)),
@@ -112,12 +115,13 @@ fn list(json: bool, context: &Context) -> Outcome {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&["ID", "AGE", "SIZE", "WHY", "SCOPE"]);
+    let mut table = Table::new(&["ID", "NAME", "AGE", "SIZE", "WHY", "SCOPE"]);
     for row in rows {
         let why = row.damaged.as_ref().or(row.because.as_ref());
         let tone = if row.damaged.is_some() { Tone::Bad } else { Tone::Plain };
         table.row([
             (row.id.as_str(), Tone::Strong),
+            (row.called.as_deref().unwrap_or(""), Tone::Plain),
             (&human(row.removed.age(clock::now())), Tone::Faint),
             (&size(row.bytes), Tone::Plain),
             (why.map_or("", String::as_str), tone),
@@ -152,7 +156,8 @@ fn find(target: &str, context: &Context) -> Outcome<TrashEntry> {
 fn show(target: &str, context: &Context) -> Outcome {
     let entry = find(target, context)?;
     let row = row(&entry, context);
-    context.printer.line(format!("{}, removed {}, {}", row.name, row.removed, size(row.bytes)))?;
+    let called = row.called.map(|called| format!(", called {}", Safe(&called))).unwrap_or_default();
+    context.printer.line(format!("{}{called}, removed {}, {}", row.name, row.removed, size(row.bytes)))?;
     match &entry.content {
         Ok(instance) => {
             for line in explain::explanation(instance).into_iter().chain(explain::history(instance)) {
@@ -168,9 +173,7 @@ fn restore(target: &str, context: &Context) -> Outcome {
     let entry = find(target, context)?;
     let id = trash::restore(&context.store, &entry.name, &|line| context.warn(line))
         .map_err(CommandError::failed)?;
-    Ok(context
-        .printer
-        .line(format!("{} is back; `abide load` in its directory resumes it", id.display_name()))?)
+    Ok(context.printer.line(format!("{} is back; `abide resume {id}` brings it up", id.display_name()))?)
 }
 
 fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Outcome {

@@ -1,6 +1,6 @@
 //! `abide upgrade`
 
-use abide_engine::{substrate, target};
+use abide_engine::{reconcile, substrate};
 use abide_model::{InstanceId, Status};
 use abide_store::Entry;
 
@@ -27,9 +27,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
+    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
     let ids = match args.target {
-        Some(word) => vec![target::find(&context.store, &word).map_err(CommandError::failed)?.instance.id],
-        None => active(context)?,
+        Some(word) => vec![super::running(&word, context)?.instance.id],
+        None => active(entries),
     };
     let mut refused = 0;
     for id in ids {
@@ -58,13 +59,12 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
 }
 
-fn active(context: &Context) -> Outcome<Vec<InstanceId>> {
-    let entries = context.store.list().map_err(CommandError::failed)?;
+fn active(entries: Vec<Entry>) -> Vec<InstanceId> {
     let running = entries.into_iter().filter_map(|entry| match entry {
         Entry::Sound(instance) if instance.status.status == Status::Active => Some(instance.id),
         _ => None,
     });
-    Ok(running.collect())
+    running.collect()
 }
 
 fn upgrade(id: InstanceId, context: &Context) -> Result<bool, String> {

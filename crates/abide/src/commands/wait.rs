@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use abide_capsule::protocol::{Until, WaitOutcome};
+use abide_capsule::protocol::{Until, WaitOutcome, WaitReply};
+use abide_capsule::session::Exit;
+use abide_engine::{substrate, target};
+use abide_model::{Instance, InstanceId};
+use abide_store::{ResolveError, TrashEntry};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::session_target;
+use super::{ended, session_target};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,7 +21,8 @@ Examples:
   abide wait k7p9 --exit --timeout 3600     until it ends, an hour at most
   abide wait k7p9 --text 'tests passed'     until that is on its screen
 
-Exits with 0 when it has happened, with 1 when the time was up or the session ended first.";
+Exits with 0 when it has happened, with 1 when the time was up or the session ended first. With --exit, an end that
+came before counts too.";
 
 /// Wait until a session is idle, asks something, has ended, or shows a text
 #[derive(Debug, clap::Args)]
@@ -47,7 +52,6 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let (held, session) = session_target(&args.target, context)?;
     let until = match args.text {
         Some(pattern) => Until::Text { pattern },
         None if args.exit => Until::Exit,
@@ -55,7 +59,22 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         None => Until::Idle { quiet_ms: millis(args.quiet) },
     };
     let timeout_ms = args.timeout.map(millis);
-    let reply = held.wait(&session, until, timeout_ms).map_err(CommandError::failed)?;
+    let asked = session_target(&args.target, context)
+        .and_then(|(held, session)| held.wait(&session, until, timeout_ms).map_err(CommandError::failed));
+    let reply = match asked {
+        Err(error) if args.exit => WaitReply {
+            outcome: WaitOutcome::Reached,
+            exit: Some(ended_before(&args.target, context).ok_or(error)?),
+            line: None,
+        },
+        asked => asked?,
+    };
+    if args.exit
+        && reply.outcome == WaitOutcome::Reached
+        && let Ok(id) = context.store.resolve(target::split(&args.target).0)
+    {
+        settle(id, context);
+    }
     let ended = reply.exit.map(|exit| exit.to_string());
     match (reply.outcome, ended) {
         (WaitOutcome::Reached, Some(exit)) => Ok(context.printer.line(exit)?),
@@ -67,6 +86,49 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         (WaitOutcome::TimedOut, _) => {
             Err(CommandError::failed("the time was up").hint("--timeout gives it longer"))
         }
+    }
+}
+
+/// How the session that `word` means ended, if that was before anybody could wait for it.
+fn ended_before(word: &str, context: &Context) -> Option<Exit> {
+    let (name, session) = target::split(word);
+    let instance = match context.store.resolve(name) {
+        Ok(id) => {
+            settle(id, context);
+            context.store.read(id).ok().or_else(|| trashed(id.as_str(), context))
+        }
+        Err(ResolveError::InTrash { .. } | ResolveError::NotFound(_)) => trashed(name, context),
+        Err(_) => None,
+    }?;
+    let session = match (session, instance.sessions.as_slice()) {
+        (Some(word), _) => instance.session(word)?,
+        (None, [only]) => only,
+        _ => return None,
+    };
+    let exit = session.exit.as_ref()?;
+    exit.code.map(Exit::Code).or(exit.signal.map(Exit::Signal))
+}
+
+/// What `word` means in the trash. Who uses a name again and again means the last one that had it.
+fn trashed(word: &str, context: &Context) -> Option<Instance> {
+    let entries = context.store.trashed().ok()?;
+    let called = |entry: &&TrashEntry| entry.content.as_ref().is_ok_and(|i| i.name.as_deref() == Some(word));
+    let entry = match entries.iter().rev().find(called) {
+        Some(entry) => entry,
+        None => {
+            let name = context.store.resolve_trashed(word).ok()?;
+            entries.iter().find(|entry| entry.name == name)?
+        }
+    };
+    entry.content.as_ref().ok().cloned()
+}
+
+/// Waits for what the end of the last session leads to. Whoever waited for that may want to use the name again.
+fn settle(id: InstanceId, context: &Context) {
+    let status = substrate::of(&context.store, id).status();
+    let others = status.is_ok_and(|status| status.sessions.iter().any(|session| session.exit.is_none()));
+    if !others && let Err(error) = ended::settled(id, context) {
+        tracing::warn!(%id, "after its last session: {error}");
     }
 }
 

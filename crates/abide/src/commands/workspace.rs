@@ -1,5 +1,7 @@
 //! `abide workspace`
 
+use std::path::{Component, Path};
+
 use abide_config::{ConfigError, Edit, Name, Workspace};
 use abide_model::{Isolation, Place, Policy};
 use serde::Serialize;
@@ -115,7 +117,9 @@ impl Changes {
             };
             edits.push(Edit::Set { key: key.to_owned(), value: value.to_owned() });
         }
-        edits.extend(self.unmount.into_iter().map(|target| Edit::RemoveMount { target }));
+        for target in self.unmount {
+            edits.push(Edit::RemoveMount { target: absolute(target)? });
+        }
         for source in self.mount {
             edits.push(Edit::AddMount { source: absolute(source)?, isolation: self.isolation });
         }
@@ -128,7 +132,13 @@ fn absolute(path: String) -> Outcome<String> {
     if path.starts_with('/') || path.starts_with("~/") {
         return Ok(path);
     }
-    let full = std::path::absolute(&path)?;
+    super::here()?;
+    let goes_up = Path::new(&path).components().any(|part| part == Component::ParentDir);
+    // What is above a directory that is reached by a link, only the system can say.
+    let full = if goes_up { std::fs::canonicalize(&path) } else { std::path::absolute(&path) };
+    let full = full.map_err(|error| {
+        CommandError::failed(format!("{path}: {error}")).hint("give its whole path, from / or ~/")
+    })?;
     full.into_os_string().into_string().map_err(|_| CommandError::usage(format!("`{path}` is not text")))
 }
 
@@ -209,6 +219,10 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 }
 
 fn tell_what_is_not_there(workspace: &Workspace, context: &Context) {
+    let mounts = workspace.mounts.iter().map(|mount| &mount.source);
+    for missing in std::iter::once(&workspace.dir).chain(mounts).filter(|dir| !dir.is_dir()) {
+        context.warn(&format!("there is no directory {}; make it before you use it", missing.display()));
+    }
     if let Some(place) = workspace.place.filter(|place| *place != Place::Host) {
         context.warn(&format!(
             "this version can not start anything in {place}; `abide load --place host` does without"
