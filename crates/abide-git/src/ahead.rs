@@ -1,8 +1,8 @@
 //! Commits that exist nowhere else.
 //!
 //! In a worktree the refs of the host's repository are all in sight: its own branches keep commits safe, and only what
-//! this tree made is asked about. In a clone every ref but what it knows of remotes is the tree's own. In both, what the host's refs reached when
-//! the tree was made is the host's business, even where the host has rewritten it since.
+//! this tree made is asked about. In a clone every ref but what it knows of remotes is the tree's own. In both, what the
+//! host's refs reached when the tree was made is the host's business, even where the host has rewritten it since.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

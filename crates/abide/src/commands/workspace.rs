@@ -81,7 +81,7 @@ struct Changes {
     /// Where instances live: host; docker can be written down, and not be started yet
     #[arg(long, value_name = "PLACE")]
     place: Option<Place>,
-    /// Give instances this directory, at the same path
+    /// Give instances this directory: as it is, or isolated in a tree of their own
     #[arg(long, value_name = "DIR")]
     mount: Vec<String>,
     /// How the directories of --mount are given: shared, worktree or clone
