@@ -19,7 +19,7 @@ fn rev(dir: &Path, name: &str) -> String {
 }
 
 /// A host with the submodule `outer`, which has the submodule `in/ner`.
-fn with_submodules() -> Host {
+pub fn with_submodules() -> Host {
     let host = Host::new();
     let repository = |name: &str| {
         let dir = host.path(name);

@@ -10,6 +10,7 @@ use abide_model::Isolation;
 use abide_model::evidence::{Ahead, FileChange, MountEvidence, Verdict};
 
 use crate::common::{Host, LONG, commit, git, gits, try_git, write};
+use crate::elsewhere::with_submodules;
 
 /// What each state needs: the host, the tree, the branch of the tree.
 type Enter = fn(&Host, &Path, &str);
@@ -457,20 +458,8 @@ fn submodules_are_filled_without_network_and_looked_into() {
 #[test]
 fn a_submodule_in_a_submodule_is_filled_and_looked_into() {
     each_isolation(|isolation| {
-        let host = Host::new();
-        let repository = |name: &str| {
-            let dir = host.path(name);
-            fs::create_dir(&dir).unwrap();
-            git(&dir, ["init", "-q"]);
-            commit(&dir, "code", "1");
-            dir
-        };
-        let (outer, inner) = (repository("outer"), repository("inner"));
-        git(&outer, ["submodule", "--quiet", "add", inner.to_str().unwrap(), "in/ner"]);
-        gits(&outer, &["commit -q -m submodule"]);
-        git(&host.repo, ["submodule", "--quiet", "add", outer.to_str().unwrap(), "outer"]);
-        gits(&host.repo, &["submodule --quiet update --init --recursive", "commit -q -m submodule"]);
-        fs::rename(&inner, host.path("offline")).unwrap();
+        let host = with_submodules();
+        fs::rename(host.path("inner"), host.path("offline")).unwrap();
         let (mount, made) = host.make(isolation);
         assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "{:?}", made.notices);
         commit(&made.tree.join("outer/in/ner"), "code", "changed");
