@@ -7,6 +7,8 @@
     missing_docs
 )]
 
+#[path = "../shared/harness.rs"]
+mod harness;
 #[path = "../shared/log.rs"]
 mod log;
 mod mux;
@@ -15,7 +17,6 @@ mod support;
 mod tests;
 
 use std::ffi::OsString;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use abide_capsule::keeper::{self, KeeperArgs};
 
@@ -30,23 +31,6 @@ fn main() {
         ["capsule", "mux"] => mux::run(),
         ["capsule", "probe"] => println!("{}", keeper::probe()),
         ["session", part, rest @ ..] => session::run(part, rest),
-        filters => run_tests(filters),
-    }
-}
-
-fn run_tests(filters: &[&str]) {
-    let filters: Vec<_> = filters.iter().filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(**filter));
-    let mut failed = Vec::new();
-    for (name, test) in tests::ALL.iter().filter(|(name, _)| wanted(name)) {
-        let ok = catch_unwind(AssertUnwindSafe(test)).is_ok();
-        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
-        if !ok {
-            failed.push(name);
-        }
-    }
-    if !failed.is_empty() {
-        println!("failed: {failed:?}");
-        std::process::exit(1);
+        _ => harness::run(tests::ALL),
     }
 }

@@ -9,6 +9,8 @@
 
 mod attached;
 mod control;
+#[path = "../shared/harness.rs"]
+mod harness;
 mod keyboard;
 mod lent;
 #[path = "../shared/log.rs"]
@@ -20,7 +22,6 @@ mod terminal;
 mod trouble;
 
 use std::ffi::OsString;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use abide_capsule::keeper::{self, KeeperArgs};
 use abide_capsule::mux;
@@ -40,24 +41,8 @@ fn main() {
         ["capsule", "probe"] => println!("{}", keeper::probe()),
         ["client", rest @ ..] => terminal::play_client(rest),
         ["session", part, rest @ ..] => parts::run(part, rest),
-        filters => run_tests(filters),
-    }
-}
-
-fn run_tests(filters: &[&str]) {
-    let filters: Vec<_> = filters.iter().filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(**filter));
-    let all = [attached::ALL, keyboard::ALL, control::ALL, trouble::ALL, restored::ALL, lent::ALL].concat();
-    let mut failed = Vec::new();
-    for (name, test) in all.iter().filter(|(name, _)| wanted(name)) {
-        let ok = catch_unwind(AssertUnwindSafe(test)).is_ok();
-        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
-        if !ok {
-            failed.push(name);
-        }
-    }
-    if !failed.is_empty() {
-        println!("failed: {failed:?}");
-        std::process::exit(1);
+        _ => harness::run(
+            &[attached::ALL, keyboard::ALL, control::ALL, trouble::ALL, restored::ALL, lent::ALL].concat(),
+        ),
     }
 }
