@@ -1,26 +1,21 @@
-# The real agents for the tests, as pinned in tests/agents/package.json. Sourced by scripts/test. Needs: say, $scratch.
+# The real agents for the tests, as pinned in tests/agents/package.json. Sourced by scripts/test. Needs: say, cached, $scratch.
 
-# Installs the agents below target/ unless they are there, and leaves in agents_dir where.
+# Installs the agents unless they are in the cache, and leaves in agents_dir where.
 install_agents() {
-    local pins=tests/agents cache=target/test-agents key
-    key=$(cat "$pins/package.json" "$pins/package-lock.json" | sha256sum | cut -c1-16)
-    agents_dir=$PWD/$cache/$key
-    [ ! -d "$agents_dir" ] || return 0
-    if ! command -v npm >/dev/null; then
-        echo "SKIPPED: no npm; tests with the real agents will not run" >&2
-        return 1
-    fi
+    local pins=tests/agents
+    cached agents "$(cat "$pins/package.json" "$pins/package-lock.json" scripts/lib/agents.sh | cache_key)" make_agents || return 1
+    agents_dir=$cached
+}
+
+make_agents() {
     say "installing the agents"
-    # They are large: what other pins installed is not kept.
-    rm -rf "$cache"
-    mkdir -p "$cache/new"
-    cp "$pins/package.json" "$pins/package-lock.json" "$cache/new"
-    if ! { fetch_agents "$cache/new" && start_agents "$cache/new"; } >"$scratch/agents.log" 2>&1; then
+    mkdir "$1"
+    cp tests/agents/package.json tests/agents/package-lock.json "$1"
+    if ! { fetch_agents "$1" && start_agents "$1"; } >"$scratch/agents.log" 2>&1; then
         tail -n 20 "$scratch/agents.log" >&2
         echo "the agents could not be installed" >&2
         return 1
     fi
-    mv "$cache/new" "$agents_dir"
 }
 
 # No package runs a script of its own, except the two that put their program where it is looked for. `npm ci` would refuse: a
@@ -35,11 +30,11 @@ fetch_agents() {
     )
 }
 
-# Answers whether every agent starts.
+# Succeeds if every agent starts.
 start_agents() {
     local agent
     for agent in claude codex copilot gemini kimi opencode qwen; do
         echo "$agent"
-        HOME=$scratch PATH=$PWD/$1/node_modules/.bin:$PATH "$agent" --version || return 1
+        HOME=$scratch PATH=$1/node_modules/.bin:$PATH "$agent" --version || return 1
     done
 }

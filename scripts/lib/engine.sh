@@ -1,12 +1,12 @@
 # A Docker engine for the tests: the one that runs, or one of our own that ends with us.
-# Sourced by scripts/test. Needs: say, as_root, $scratch.
+# Sourced by scripts/test. Needs: say, as_root, cached, $scratch, $run.
 
 engine_pid=
 
-# Answers whether an engine can be talked to.
+# Succeeds if an engine answers.
 engine_answers() { docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 
-# Where a capability is missing from the bounding set, runc can not grant it and refuses `--privileged` altogether. The tests'
+# Where a capability is missing from the bounding set, runc cannot grant it and refuses `--privileged` altogether. The tests'
 # own engine then gets a runtime that leaves the capability out.
 write_runtime() {
     cat >"$1" <<'RUNTIME'
@@ -30,7 +30,7 @@ start_engine() {
         return 0
     fi
     if [ "$(id -u)" != 0 ] || ! command -v dockerd >/dev/null; then
-        echo "SKIPPED: no engine answers and none may be started; tests that need containers will not run" >&2
+        echo "no engine answers, and only root with dockerd installed can start one" >&2
         return 1
     fi
     say "starting an engine"
@@ -53,70 +53,48 @@ start_engine() {
     return 1
 }
 
-# Makes the image `abide-test-base` from Debian packages: no registry is involved. The root file system is kept below target/
-# and used again.
-make_base_image() {
-    if docker image inspect abide-test-base >/dev/null 2>&1; then
-        return 0
-    fi
-    local cache=target/test-images/base.tar
-    if [ ! -s "$cache" ]; then
-        say "making the base image"
-        mkdir -p "${cache%/*}"
-        as_root debootstrap --variant=minbase --include=procps,util-linux stable "$scratch/base" >"$scratch/debootstrap.log" 2>&1 ||
-            { tail -n 20 "$scratch/debootstrap.log" >&2; return 1; }
-        as_root tar -C "$scratch/base" --exclude=./dev/* --exclude=./var/cache/* --exclude=./var/lib/apt/lists/* -cf "$cache.new" .
-        mv "$cache.new" "$cache"
-    fi
-    docker import "$cache" abide-test-base >/dev/null
+# Debian packages of the base image.
+base_packages=procps,util-linux
+
+# Leaves in $cached the root file system of a Debian with little in it, made from packages: no registry is involved.
+base_system() { cached base-image "$(echo stable "$base_packages" | cache_key)" bootstrap_debian; }
+
+bootstrap_debian() {
+    say "making the base image"
+    as_root debootstrap --variant=minbase --include="$base_packages" stable "$scratch/base" >"$scratch/debootstrap.log" 2>&1 ||
+        { tail -n 20 "$scratch/debootstrap.log" >&2; return 1; }
+    as_root tar -C "$scratch/base" --exclude=./dev/* --exclude=./var/cache/* --exclude=./var/lib/apt/lists/* -c . >"$1"
 }
 
-# Makes the image `abide-test-systemd`: the base with systemd, logind, an SSH server, and two people as whom root can log in.
-# Cached like the base; remove the tarball below target/ after a change here.
+# Makes the image `abide-test-systemd:$run`: the base, after scripts/lib/images/systemd.sh ran in it. It has a tag of the run's
+# own, and is removed with the run: on an engine that others use, too, nothing is left or taken away.
 make_systemd_image() {
-    if docker image inspect abide-test-systemd >/dev/null 2>&1; then
-        return 0
+    cached systemd-image "$({ echo "$base_packages" && cat scripts/lib/images/systemd.sh; } | cache_key)" set_up_systemd &&
+        docker import "$cached" "abide-test-systemd:$run" >/dev/null
+}
+
+set_up_systemd() {
+    local container
+    base_system || return 1
+    say "making the systemd image"
+    docker import "$cached" "abide-test-base:$run" >/dev/null || return 1
+    container=$(docker create -i --label "abide-test-run=$run" "abide-test-base:$run" sh)
+    if ! docker start -ai "$container" <scripts/lib/images/systemd.sh >"$scratch/systemd-image.log" 2>&1; then
+        tail -n 20 "$scratch/systemd-image.log" >&2
+        return 1
     fi
-    local cache=target/test-images/systemd.tar
-    if [ ! -s "$cache" ]; then
-        say "making the systemd image"
-        local container
-        container=$(docker create -i abide-test-base sh -eu)
-        if ! docker start -ai "$container" >"$scratch/systemd-image.log" 2>&1 <<'SETUP'
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -q
-apt-get install -qy --no-install-recommends systemd systemd-sysv dbus dbus-user-session libpam-systemd \
-    openssh-server openssh-client polkitd procps psmisc tmux
-# Nothing here has hardware, and a container that waits for it boots late or degraded.
-systemctl mask systemd-udevd.service systemd-modules-load.service getty.target console-getty.service \
-    apt-daily.timer apt-daily-upgrade.timer
-systemctl enable ssh.service
-# The user manager of a closed login stays for ten seconds by default; no test has to wait that long.
-mkdir -p /etc/systemd/logind.conf.d
-printf '[Login]\nUserStopDelaySec=1\n' >/etc/systemd/logind.conf.d/tests.conf
-printf 'UseDNS no\nPrintMotd no\n' >/etc/ssh/sshd_config.d/tests.conf
-ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519
-for user in ada bob; do
-    useradd -m -s /bin/bash "$user"
-    install -d -m 700 -o "$user" -g "$user" "/home/$user/.ssh"
-    install -m 600 -o "$user" -g "$user" /root/.ssh/id_ed25519.pub "/home/$user/.ssh/authorized_keys"
-done
-: >/etc/machine-id
-rm -rf /var/lib/apt/lists/* /var/cache/apt/*
-SETUP
-        then
-            tail -n 20 "$scratch/systemd-image.log" >&2
-            docker rm -f "$container" >/dev/null
-            return 1
-        fi
-        docker export "$container" >"$cache.new"
-        docker rm "$container" >/dev/null
-        mv "$cache.new" "$cache"
-    fi
-    docker import "$cache" abide-test-systemd >/dev/null
+    docker export "$container" >"$1"
+}
+
+# Removes what this run made on the engine, whether the engine is its own or not.
+clean_engine() {
+    engine_answers || return 0
+    docker ps -aq --filter "label=abide-test-run=$run" | xargs -r docker rm -f -v >/dev/null 2>&1 || true
+    docker image rm "abide-test-systemd:$run" "abide-test-base:$run" >/dev/null 2>&1 || true
 }
 
 stop_engine() {
+    clean_engine
     [ -n "$engine_pid" ] || return 0
     kill "$engine_pid" 2>/dev/null || true
     wait "$engine_pid" 2>/dev/null || true

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_testkit::model_api::{ModelApi, Reply, Turn};
-use abide_testkit::{Sandbox, eventually};
+use abide_testkit::{Sandbox, cannot_run, eventually};
 use serde_json::Value;
 
 use crate::common::{Host, exists};
@@ -45,13 +45,14 @@ pub struct Machine {
 const CONFIG: &str = "version = 1\njournal = \"off\"\n\n[agents.codex]\nhooks = true\n";
 
 impl Machine {
-    /// A machine whose only agent is `agent`; `None` if the agents are not installed.
-    pub fn with(agent: &'static Agent) -> Option<Self> {
+    /// A machine whose only agent is `agent`.
+    #[track_caller]
+    pub fn with(agent: &'static Agent) -> Self {
         let Some(installed) = std::env::var_os("ABIDE_TEST_AGENTS") else {
-            eprintln!(
-                "SKIPPED: needs the real agents; ./scripts/test installs them and sets ABIDE_TEST_AGENTS"
+            cannot_run(
+                "the real agents",
+                "`./scripts/test` installs them and sets ABIDE_TEST_AGENTS, `./scripts/test fast` leaves this test out",
             );
-            return None;
         };
         let mut sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
         let path = std::env::var("PATH").unwrap();
@@ -60,7 +61,7 @@ impl Machine {
         sandbox.write("home/.config/abide/config.toml", CONFIG);
         let api = ModelApi::start();
         (agent.configure)(&mut sandbox, api.url());
-        Some(Self { host: Host { sandbox }, api, agent })
+        Self { host: Host { sandbox }, api, agent }
     }
 
     /// Starts the agent and gives the instance's id when it waits for a prompt.

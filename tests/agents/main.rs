@@ -1,6 +1,6 @@
 //! The real agents, pinned in `package.json`, against a model that the test plays: what abide promises holds for them, not
 //! only for stubs. They are where `ABIDE_TEST_AGENTS` says; `./scripts/test` installs them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod agents;
 #[path = "../host/common.rs"]

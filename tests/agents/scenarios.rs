@@ -53,7 +53,7 @@ fn goes_on(machine: &Machine, id: &str, answer: &str) {
 }
 
 pub fn stop(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = converse(&machine);
     machine.until(&id, "its conversation to be known", || {
         machine.bound(&id).is_some_and(|bound| machine.on_disk() == [bound])
@@ -86,7 +86,7 @@ fn crashed_in_turn(machine: &Machine) -> String {
 }
 
 pub fn continue_turn(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = crashed_in_turn(&machine);
     machine.api.on(STORY, Reply::Answer);
     machine.host.abide(["resume", &id, "--detach", "--continue-turn"]).ok();
@@ -95,7 +95,7 @@ pub fn continue_turn(agent: &'static Agent) {
 }
 
 pub fn crash_mid_turn(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = crashed_in_turn(&machine);
     let asked = machine.api.asked().len();
     machine.resume(&id, &[FIRST, "answer 1"]);
@@ -120,7 +120,7 @@ fn tool(machine: &Machine, id: &str) -> u32 {
 }
 
 pub fn kill_mid_tool(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = converse(&machine);
     ask_for_tool(&machine, &id);
     machine.allow(&id);
@@ -135,7 +135,7 @@ pub fn kill_mid_tool(agent: &'static Agent) {
 }
 
 pub fn activity(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = machine.load();
     machine.is(&id, &["idle"]);
     begin_turn(&machine, &id);
@@ -156,7 +156,7 @@ pub fn activity(agent: &'static Agent) {
 }
 
 pub fn interrupt(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = machine.load();
     begin_turn(&machine, &id);
     machine.sees(&id, "once upon a time");
@@ -166,7 +166,7 @@ pub fn interrupt(agent: &'static Agent) {
 }
 
 pub fn refuse(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = machine.load();
     ask_for_tool(&machine, &id);
     machine.is(&id, &["needs_input"]);
@@ -177,7 +177,7 @@ pub fn refuse(agent: &'static Agent) {
 
 /// Nothing is left of the quota: what an agent says about that is no work.
 pub fn out_of_quota(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = machine.load();
     machine.say(&id, "is anything left", Reply::Refuse(429));
     machine.sees(&id, "429");
@@ -186,7 +186,7 @@ pub fn out_of_quota(agent: &'static Agent) {
 
 /// An agent that tries again is at work, until it is told to stop.
 pub fn tries_again(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = machine.load();
     machine.say(&id, "is anything left", Reply::Refuse(429));
     machine.is(&id, &["working"]);
@@ -196,7 +196,7 @@ pub fn tries_again(agent: &'static Agent) {
 
 /// A conversation that the agent begins by itself is written down when it does, not when somebody looks.
 pub fn another_conversation(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = converse(&machine);
     machine.is(&id, &["idle"]);
     let first = machine.on_disk();
@@ -219,7 +219,7 @@ pub fn another_conversation(agent: &'static Agent) {
 }
 
 pub fn fork(agent: &'static Agent) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let original = converse(&machine);
     machine.until(&original, "its conversation to be known", || machine.bound(&original).is_some());
     let of_original = machine.bound(&original).unwrap();
@@ -250,7 +250,7 @@ pub fn fork(agent: &'static Agent) {
 
 /// What an agent keeps in a database is listed, kept after the turn though nobody looks, and given back when `lost` took it.
 pub fn loses(agent: &'static Agent, lost: fn(&Machine, &str)) {
-    let Some(machine) = Machine::with(agent) else { return };
+    let machine = Machine::with(agent);
     let id = converse(&machine);
     let unit = machine.host.home().join("instances").join(&id);
     let kept = |part: &str| {

@@ -7,7 +7,7 @@ use crate::person::Person;
 
 #[test]
 fn the_doctor_turns_linger_on_where_the_policy_lets_people() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     let unasked = ada.ssh("abide doctor --fix").fails(3);
     assert!(unasked.contains("--yes"), "{unasked}");
@@ -22,7 +22,7 @@ fn the_doctor_turns_linger_on_where_the_policy_lets_people() {
 
 #[test]
 fn the_doctor_says_who_can_where_the_policy_does_not_let_people() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     machine.sh("systemctl mask --now polkit.service");
     let complaint = ada.ssh("abide doctor --fix --yes").fails(1);
@@ -32,7 +32,7 @@ fn the_doctor_says_who_can_where_the_policy_does_not_let_people() {
 
 #[test]
 fn a_start_turns_linger_on_only_with_leave() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     machine.kill_user_processes();
     ada.load();
@@ -46,7 +46,7 @@ fn a_start_turns_linger_on_only_with_leave() {
 
 #[test]
 fn a_start_that_may_not_turn_linger_on_goes_on_without_and_says_so() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     machine.sh("systemctl mask --now polkit.service");
     ada.configure("linger = true");
@@ -65,7 +65,7 @@ fn load_at_a_terminal(ada: Person<'_>, flags: &str, answer: &str) {
 
 #[test]
 fn whether_to_turn_linger_on_is_asked_once_and_the_answer_is_remembered() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     let remembered = || ada.abide(&["config", "get", "linger"]).ok().trim().to_owned();
     load_at_a_terminal(ada, "", "n\n");

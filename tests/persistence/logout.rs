@@ -4,7 +4,7 @@ use crate::machine::Machine;
 
 #[test]
 fn a_capsule_survives_the_login_that_started_it() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let loaded = ada.load();
@@ -17,7 +17,7 @@ fn a_capsule_survives_the_login_that_started_it() {
 
 #[test]
 fn a_capsule_survives_where_logind_ends_what_a_login_leaves_behind() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     machine.kill_user_processes();
     ada.enable_linger();
@@ -28,7 +28,7 @@ fn a_capsule_survives_where_logind_ends_what_a_login_leaves_behind() {
 
 #[test]
 fn without_a_unit_the_session_is_lost_where_logind_ends_what_a_login_leaves_behind() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     machine.kill_user_processes();
     ada.enable_linger();
@@ -40,7 +40,7 @@ fn without_a_unit_the_session_is_lost_where_logind_ends_what_a_login_leaves_behi
 
 #[test]
 fn a_unit_is_the_default_and_is_reported_in_the_log_and_by_explain() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let id = ada.load().id;
@@ -54,7 +54,7 @@ fn a_unit_is_the_default_and_is_reported_in_the_log_and_by_explain() {
 
 #[test]
 fn an_instance_that_ended_leaves_no_unit_behind() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let id = ada.load().id;
@@ -69,7 +69,7 @@ fn an_instance_that_ended_leaves_no_unit_behind() {
 
 #[test]
 fn an_instance_whose_earlier_unit_still_holds_something_gets_another() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let id = ada.load().id;
@@ -89,7 +89,7 @@ fn an_instance_whose_earlier_unit_still_holds_something_gets_another() {
 
 #[test]
 fn an_ssh_client_that_is_killed_ends_nothing() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     machine.kill_user_processes();
     ada.enable_linger();

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use abide_testkit::{Run, eventually};
+use abide_testkit::{Run, eventually, require_containers};
 
 use crate::person::Person;
 
@@ -21,41 +21,38 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine that systemd runs; `None`, loudly, where there may be none.
-    pub fn boot() -> Option<Self> {
-        let machine = Self::run(&["sh", "-ec", BOOT])?;
+    /// A machine that systemd runs.
+    pub fn boot() -> Self {
+        let machine = Self::run(&["sh", "-ec", BOOT]);
         machine.wait_until_up();
-        Some(machine)
+        machine
     }
 
     /// A machine that runs nothing but what is started on it.
-    pub fn without_systemd() -> Option<Self> {
+    pub fn without_systemd() -> Self {
         Self::run(&["sleep", "infinity"])
     }
 
-    fn run(command: &[&str]) -> Option<Self> {
+    #[track_caller]
+    fn run(command: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        if std::env::var_os("ABIDE_TEST_CONTAINERS").is_none() {
-            eprintln!(
-                "SKIPPED: needs containers; ./scripts/test starts an engine and sets ABIDE_TEST_CONTAINERS"
-            );
-            return None;
-        }
+        let run = require_containers();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("abide-test-persistence-{}-{number}", std::process::id());
         let machine = Self { name, kills_user_processes: Cell::new(false) };
+        let label = format!("abide-test-run={run}");
         let program = format!("{}:/usr/local/bin/abide:ro", env!("CARGO_BIN_EXE_abide"));
         let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts:/opt/abide/scripts:ro");
-        let flags =
-            ["run", "-d", "--name", &machine.name, "--label", "abide-test=persistence", "--network", "none"];
+        let flags = ["run", "-d", "--name", &machine.name, "--label", &label, "--network", "none"];
         let systemd =
             ["--privileged", "--cgroupns=private", "--stop-signal", "SIGRTMIN+3", "-e", "container=docker"];
         let mounts = [
             "--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp:exec,mode=1777", "-v", &program,
             "-v", scripts,
         ];
-        docker(&[&flags[..], &systemd, &mounts, &["abide-test-systemd"], command].concat()).ok();
-        Some(machine)
+        docker(&[&flags[..], &systemd, &mounts, &[&format!("abide-test-systemd:{run}")], command].concat())
+            .ok();
+        machine
     }
 
     fn wait_until_up(&self) {

@@ -1,6 +1,7 @@
 //! What survives a logout, on a real systemd with a real logind and a real SSH server.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod engine;
 mod fallback;
 mod linger;
 mod logout;

@@ -13,7 +13,7 @@ fn assert_comes_back(ada: Person<'_>, id: &str) {
 
 #[test]
 fn a_restart_of_the_user_manager_leaves_an_instance_that_comes_back() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let id = ada.load().id;
@@ -25,7 +25,7 @@ fn a_restart_of_the_user_manager_leaves_an_instance_that_comes_back() {
 
 #[test]
 fn a_user_manager_that_is_killed_leaves_an_instance_that_comes_back() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let id = ada.load().id;
@@ -36,7 +36,7 @@ fn a_user_manager_that_is_killed_leaves_an_instance_that_comes_back() {
 
 #[test]
 fn a_reboot_leaves_an_instance_that_comes_back() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let id = ada.load().id;
@@ -48,7 +48,7 @@ fn a_reboot_leaves_an_instance_that_comes_back() {
 
 #[test]
 fn a_power_cut_leaves_an_instance_that_comes_back() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     let id = ada.load().id;
@@ -60,7 +60,7 @@ fn a_power_cut_leaves_an_instance_that_comes_back() {
 
 #[test]
 fn with_the_boot_service_an_instance_comes_back_by_itself() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     ada.ssh("abide service install").ok();
@@ -76,7 +76,7 @@ fn with_the_boot_service_an_instance_comes_back_by_itself() {
 
 #[test]
 fn the_boot_service_looks_for_instances_and_programs_where_they_were_when_it_was_installed() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();
     ada.ssh("mkdir '50% \"mine\"' && ln -s /bin/cat '50% \"mine\"/my-agent'").ok();

@@ -24,7 +24,7 @@ fn ada_on_tmux(machine: &Machine) -> Person<'_> {
 
 #[test]
 fn the_tmux_server_survives_the_login_that_started_it() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     machine.kill_user_processes();
     let ada = ada_on_tmux(&machine);
     let loaded = ada.load();
@@ -39,7 +39,7 @@ fn the_tmux_server_survives_the_login_that_started_it() {
 
 #[test]
 fn all_instances_share_one_unit_that_ends_with_the_last_of_them() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = ada_on_tmux(&machine);
     let (first, second) = (ada.load(), ada.load());
     assert_eq!((first.warning.as_str(), second.warning.as_str()), ("", ""));
@@ -55,7 +55,7 @@ fn all_instances_share_one_unit_that_ends_with_the_last_of_them() {
 
 #[test]
 fn without_a_unit_the_tmux_server_is_lost_where_logind_ends_what_a_login_leaves_behind() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     machine.kill_user_processes();
     let ada = ada_on_tmux(&machine);
     ada.configure(&format!("{TMUX}\nunit = \"off\""));
@@ -67,7 +67,7 @@ fn without_a_unit_the_tmux_server_is_lost_where_logind_ends_what_a_login_leaves_
 /// A tmux that knows the user bus moves each pane into a unit of the user manager, which ends with the last logout.
 #[test]
 fn without_linger_nothing_in_the_tmux_server_is_in_a_unit_that_ends_with_the_last_logout() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = machine.ada();
     ada.configure(TMUX);
     let loaded = ada.load();
@@ -79,7 +79,7 @@ fn without_linger_nothing_in_the_tmux_server_is_in_a_unit_that_ends_with_the_las
 
 #[test]
 fn a_server_that_was_found_outside_of_a_unit_is_told_about_and_left_where_it_is() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = ada_on_tmux(&machine);
     ada.configure(&format!("{TMUX}\nunit = \"off\""));
     let first = ada.load();
@@ -95,7 +95,7 @@ fn a_server_that_was_found_outside_of_a_unit_is_told_about_and_left_where_it_is(
 
 #[test]
 fn an_ssh_client_that_is_killed_ends_nothing_in_tmux() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     machine.kill_user_processes();
     let ada = ada_on_tmux(&machine);
     let mut client = ada.ssh_and_stay("abide load cat");
@@ -112,7 +112,7 @@ fn an_ssh_client_that_is_killed_ends_nothing_in_tmux() {
 
 #[test]
 fn a_restart_of_the_user_manager_leaves_what_was_in_tmux_to_come_back() {
-    let Some(machine) = Machine::boot() else { return };
+    let machine = Machine::boot();
     let ada = ada_on_tmux(&machine);
     let id = ada.load().id;
     machine.sh("systemctl restart user@1000.service");

@@ -1,5 +1,7 @@
 //! What the tests stand on. A helper here panics where a test should fail: nothing of it is part of the product.
 
+pub mod harness;
+pub mod log;
 pub mod model_api;
 mod sandbox;
 mod terminal;
@@ -28,6 +30,25 @@ pub fn crash_points(dir: &str) -> Vec<String> {
     assert!(!found.is_empty(), "{dir} has no labelled points");
     found.sort();
     found
+}
+
+/// Fails a test that cannot run where it was started: what did not run must not look like what passed. `remedy` says how to
+/// make it run.
+#[track_caller]
+pub fn cannot_run(needs: &str, remedy: &str) -> ! {
+    panic!("this test cannot run here: it needs {needs}; {remedy}")
+}
+
+/// The name of the test run whose image `abide-test-systemd:NAME` is on the engine, and with which every container is labelled so
+/// that the run can remove it; fails the test where there is none.
+#[track_caller]
+pub fn require_containers() -> String {
+    std::env::var("ABIDE_TEST_CONTAINERS").unwrap_or_else(|_| {
+        cannot_run(
+            "a container engine and the image of a test run",
+            "`./scripts/test` provides both and sets ABIDE_TEST_CONTAINERS, `./scripts/test fast` leaves this test out",
+        )
+    })
 }
 
 /// Waits until `ready` gives something; panics with `what` if that takes too long.

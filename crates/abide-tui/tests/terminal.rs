@@ -8,14 +8,14 @@
 #[allow(dead_code)]
 mod demo;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::process::{Command, Stdio};
 
 use abide_model::leaving::Parting;
-use abide_testkit::{Sandbox, Terminal, eventually};
+use abide_testkit::{Sandbox, Terminal, eventually, harness};
 use abide_tui::{Ask, Surface};
 
-const TESTS: &[(&str, fn())] = &[
+const TESTS: &[harness::Test] = &[
     ("keys_lead_to_an_answer_and_the_terminal_is_given_back", keys_lead_to_an_answer),
     ("a_screen_follows_the_size_of_its_terminal", a_screen_follows_its_terminal),
     ("a_signal_is_the_harmless_answer", a_signal_is_the_harmless_answer),
@@ -33,7 +33,7 @@ fn main() {
     let words: Vec<_> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["show", name, surface] => show(name, surface),
-        filters => run_tests(filters),
+        _ => harness::run(TESTS),
     }
 }
 
@@ -58,23 +58,6 @@ fn show(name: &str, surface: &str) {
             std::fs::rename("answer.new", "answer").unwrap();
         }
         _ => println!("answer: {answer}"),
-    }
-}
-
-fn run_tests(filters: &[&str]) {
-    let filters: Vec<_> = filters.iter().filter(|word| !word.starts_with('-')).collect();
-    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(**filter));
-    let mut failed = Vec::new();
-    for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)) {
-        let ok = catch_unwind(AssertUnwindSafe(test)).is_ok();
-        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
-        if !ok {
-            failed.push(name);
-        }
-    }
-    if !failed.is_empty() {
-        println!("failed: {failed:?}");
-        std::process::exit(1);
     }
 }
 

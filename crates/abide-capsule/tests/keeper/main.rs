@@ -7,10 +7,6 @@
     missing_docs
 )]
 
-#[path = "../shared/harness.rs"]
-mod harness;
-#[path = "../shared/log.rs"]
-mod log;
 mod mux;
 mod session;
 mod support;
@@ -19,6 +15,7 @@ mod tests;
 use std::ffi::OsString;
 
 use abide_capsule::keeper::{self, KeeperArgs};
+use abide_testkit::{harness, log};
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();

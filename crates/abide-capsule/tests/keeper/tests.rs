@@ -14,6 +14,7 @@ use abide_capsule::protocol::{CallError, Kill, Kind, Shutdown, Spawn, Upgrade, e
 use abide_capsule::session::{Exit, Size, SpawnSpec};
 use abide_capsule::socket;
 use abide_sys::process;
+use abide_testkit::cannot_run;
 use rustix::io::Errno;
 use rustix::process::Signal;
 
@@ -167,8 +168,7 @@ fn a_second_keeper_on_the_same_unit_gives_way() {
 
 fn another_users_connection_is_turned_away() {
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: only root can play another user");
-        return;
+        cannot_run("another user to be", "run it as root");
     }
     let dir = tempfile::tempdir().unwrap();
     let (listener, _) = socket::bind(dir.path()).unwrap();
@@ -605,8 +605,7 @@ impl Drop for KilledOnDrop {
 fn as_pid_1_it_reaps_serves_and_stops() {
     let works = Command::new("unshare").args(["--pid", "--fork", "true"]).stderr(Stdio::null()).status();
     if !works.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: a pid namespace needs `unshare` and the right to use it");
-        return;
+        cannot_run("a pid namespace of its own", "install util-linux and run it as root");
     }
     let capsule = Capsule::new();
     let mut command = Command::new("unshare");

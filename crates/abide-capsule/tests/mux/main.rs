@@ -9,12 +9,8 @@
 
 mod attached;
 mod control;
-#[path = "../shared/harness.rs"]
-mod harness;
 mod keyboard;
 mod lent;
-#[path = "../shared/log.rs"]
-mod log;
 mod parts;
 mod restored;
 mod support;
@@ -25,6 +21,7 @@ use std::ffi::OsString;
 
 use abide_capsule::keeper::{self, KeeperArgs};
 use abide_capsule::mux;
+use abide_testkit::{harness, log};
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();

@@ -7,6 +7,7 @@ use abide_git::{Wanted, evidence_of, materialise, registered, release, restore};
 use abide_model::Isolation::{Clone, Worktree};
 use abide_model::evidence::{MountEvidence, Verdict};
 use abide_model::recipe::Mount;
+use abide_testkit::cannot_run;
 
 use crate::common::{Host, LONG, commit, git, gits, id, try_git, write};
 
@@ -86,23 +87,23 @@ fn a_submodule_that_is_tied_to_another_tree_is_not_known_to_be_clean() {
     assert!(found.unknown[0].contains("outer"), "{found:?}");
 }
 
-/// A host with refs that only git can read; `None` where git can not make them.
-fn with_reftable() -> Option<Host> {
+/// A host with refs that only git can read.
+#[track_caller]
+fn with_reftable() -> Host {
     let mut host = Host::new();
     let (from, to) = (host.remote.clone(), host.path("reftable"));
     let args = ["clone", "-q", "--ref-format=reftable", from.to_str().unwrap(), to.to_str().unwrap()];
     if !try_git(&from, args).0 {
-        println!("NOT RUN: this git has no reftable");
-        return None;
+        cannot_run("a git that can make a reftable repository", "install git 2.45 or newer");
     }
     host.repo = to;
-    Some(host)
+    host
 }
 
 #[test]
 fn with_reftable_a_commit_that_only_the_log_of_head_names_is_found() {
     for isolation in [Worktree, Clone] {
-        let Some(host) = with_reftable() else { return };
+        let host = with_reftable();
         let (mount, made) = host.make(isolation);
         if isolation == Clone {
             fs::remove_dir_all(made.tree.join(".git/logs")).unwrap();
@@ -118,7 +119,7 @@ fn with_reftable_a_commit_that_only_the_log_of_head_names_is_found() {
 
 #[test]
 fn with_reftable_a_tree_comes_back_from_the_trash_with_all_it_had() {
-    let Some(host) = with_reftable() else { return };
+    let host = with_reftable();
     let before = host.state();
     let (mount, made) = host.make(Worktree);
     commit(&made.tree, "branch", "1");
@@ -154,7 +155,7 @@ fn with_reftable_a_tree_comes_back_from_the_trash_with_all_it_had() {
 
 #[test]
 fn with_reftable_a_branch_that_is_used_elsewhere_stays_and_one_that_was_taken_gets_a_new_name() {
-    let Some(host) = with_reftable() else { return };
+    let host = with_reftable();
     let (mount, made) = host.make(Worktree);
     commit(&made.tree, "a", "1");
     assert_eq!(registered(&host.repo, LONG).unwrap()[0].branch, made.branch);
@@ -174,7 +175,7 @@ fn with_reftable_a_branch_that_is_used_elsewhere_stays_and_one_that_was_taken_ge
 
 #[test]
 fn with_reftable_a_tree_on_a_branch_of_the_hosts_comes_back_at_its_commit() {
-    let Some(host) = with_reftable() else { return };
+    let host = with_reftable();
     let (mount, made) = host.make(Worktree);
     gits(&made.tree, &["checkout -q -b feature"]);
     commit(&made.tree, "a", "1");
@@ -191,7 +192,7 @@ fn with_reftable_a_tree_on_a_branch_of_the_hosts_comes_back_at_its_commit() {
 #[test]
 fn with_reftable_a_lost_worktree_is_forgotten_only_without_commits_of_its_own() {
     for own in [false, true] {
-        let Some(host) = with_reftable() else { return };
+        let host = with_reftable();
         let (_, made) = host.make(Worktree);
         gits(&made.tree, &["checkout -q --detach"]);
         if own {
@@ -207,7 +208,7 @@ fn with_reftable_a_lost_worktree_is_forgotten_only_without_commits_of_its_own() 
 
 #[test]
 fn with_reftable_a_head_that_left_commits_for_an_empty_branch_is_neither_clean_nor_given_up() {
-    let Some(host) = with_reftable() else { return };
+    let host = with_reftable();
     let (mount, made) = host.make(Worktree);
     gits(&made.tree, &["checkout -q --detach"]);
     commit(&made.tree, "a", "1");

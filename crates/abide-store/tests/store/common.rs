@@ -9,6 +9,7 @@ use std::process::Command;
 use abide_model::status::Ending;
 use abide_model::{Event, Instance, InstanceId, ProcessIdentity, Recipe, Scope, Timestamp};
 use abide_store::{Entry, Error, Result, Store};
+use abide_testkit::cannot_run;
 
 const TASK: &str = "ABIDE_STORE_TEST_TASK";
 const HOME: &str = "ABIDE_STORE_TEST_HOME";
@@ -171,14 +172,9 @@ pub fn as_nobody(body: impl FnOnce() + Send) {
 
 pub const NOBODY: u32 = 65534;
 
-/// Says that a test could not be run here, in a way that the harness does not swallow.
-pub fn not_run(test: &str, why: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "NOT RUN: {test}: {why}");
-}
-
-/// How to start a process with mounts of its own, which end with it; `None`, said aloud, where that is not allowed.
-pub fn private_mounts(test: &str) -> Option<&'static [&'static str]> {
+/// How to start a process with mounts of its own, which end with it.
+#[track_caller]
+pub fn private_mounts() -> &'static [&'static str] {
     const LAUNCHERS: [&[&str]; 2] =
         [&["unshare", "--mount"], &["unshare", "--user", "--map-root-user", "--mount"]];
     let works = |launcher: &&[&str]| {
@@ -186,9 +182,7 @@ pub fn private_mounts(test: &str) -> Option<&'static [&'static str]> {
         command.args(&launcher[1..]).args(["mount", "-t", "tmpfs", "tmpfs"]).arg(std::env::temp_dir());
         command.output().is_ok_and(|output| output.status.success())
     };
-    let launcher = LAUNCHERS.into_iter().find(works);
-    if launcher.is_none() {
-        not_run(test, "this user may not mount anything, not even in a user namespace");
-    }
-    launcher
+    LAUNCHERS.into_iter().find(works).unwrap_or_else(|| {
+        cannot_run("the right to mount a file system", "run it as root, or allow user namespaces")
+    })
 }

@@ -6,7 +6,7 @@ use abide_model::{InstanceId, Status, Timestamp};
 use abide_store::{Error, Store, TrashName};
 
 use crate::common::{
-    Sandbox, assert_no_litter, assignment, bump, child, counter, create, end, not_run, sound, starting,
+    Sandbox, assert_no_litter, assignment, bump, child, counter, create, end, sound, starting,
 };
 
 /// What is done, in the child and again afterwards.
@@ -116,10 +116,8 @@ pub fn in_child() {
 }
 
 #[test]
+#[cfg_attr(not(debug_assertions), ignore = "crash points exist in debug builds only")]
 fn killed_at_any_point_of_any_mutation_the_store_is_sound_and_the_mutation_happened_or_did_not() {
-    if !cfg!(debug_assertions) {
-        return not_run("killed_at_any_point", "crash points exist in debug builds only");
-    }
     for label in abide_testkit::crash_points(".") {
         let killed = ACTS.iter().filter(|(act, name, _)| kill_at(&label, *act, name)).count();
         assert!(killed > 0, "nothing was ever killed at {label}");

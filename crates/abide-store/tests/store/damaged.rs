@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use abide_model::{InstanceId, Timestamp};
 use abide_store::{Entry, Error, ReadError, Store, TrashName};
+use abide_testkit::cannot_run;
 use rustix::fs::{CWD, FileType, Mode};
 
-use crate::common::{NOBODY, Sandbox, as_nobody, bump, create, end, not_run, snapshot, sound, starting};
+use crate::common::{NOBODY, Sandbox, as_nobody, bump, create, end, snapshot, sound, starting};
 
 const ID: &str = "k7p9m2xq";
 
@@ -242,7 +243,7 @@ fn a_device_in_the_place_of_the_manifest_is_damage() {
     if rustix::fs::mknodat(CWD, unit.join("instance.json"), FileType::CharacterDevice, Mode::RUSR, zero)
         .is_err()
     {
-        return not_run("a_device_in_the_place_of_the_manifest_is_damage", "this user may not make devices");
+        cannot_run("the right to make a device file", "run it as root");
     }
     let listed = s.store.list().unwrap();
     assert_eq!(listed[0].id(), Some(other));

@@ -10,8 +10,7 @@ use crate::common::{assert_no_litter, assignment, child, create, end, private_mo
 
 #[test]
 fn purging_stops_at_a_mount_even_of_the_same_file_system_and_a_sweep_finishes_it_later() {
-    let test = "purging_stops_at_a_mount_even_of_the_same_file_system_and_a_sweep_finishes_it_later";
-    let Some(launcher) = private_mounts(test) else { return };
+    let launcher = private_mounts();
     for kind in ["bind", "tmpfs"] {
         let dir = tempfile::tempdir().unwrap();
         run(child("mounted", dir.path(), kind, launcher));

@@ -6,6 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
+/// A subscriber that writes one line per event.
 pub struct Stderr;
 
 struct Line(String);

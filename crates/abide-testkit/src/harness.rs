@@ -1,4 +1,4 @@
-//! The test harness of a binary that also plays other parts: it lists and runs tests as libtest does, so that every runner
+//! The harness of a test binary that also plays other parts: it lists and runs tests as libtest does, so that every runner
 //! finds them.
 
 use libtest_mimic::{Arguments, Trial};
@@ -11,6 +11,12 @@ pub fn run(tests: &[Test]) -> ! {
     let mut arguments = Arguments::from_args();
     // On the main thread: these tests fork processes that must have only one.
     arguments.test_threads = Some(1);
-    let trials = tests.iter().map(|&(name, test)| Trial::test(name, move || Ok(test()))).collect();
+    let trial = |&(name, test): &Test| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    let trials = tests.iter().map(trial).collect();
     libtest_mimic::run(&arguments, trials).exit()
 }
