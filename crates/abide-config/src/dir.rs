@@ -65,15 +65,14 @@ impl ConfigDir {
         let (path, _, presence) = setting::<Settings>(key)?;
         let source = self.settings()?;
         source.decode::<Settings>(&self.disk.home)?;
-        Ok(Entry::new(&path, source.draft.value(&path).as_ref(), presence))
+        Ok(Entry::new(&path, source.draft.value(&path), presence))
     }
 
     /// Every general setting with its value; of those under names of the operator's choice, the ones that are set.
     pub fn list(&self) -> Result<Vec<Entry>, ConfigError> {
         let source = self.settings()?;
         source.decode::<Settings>(&self.disk.home)?;
-        let document = source.draft.document().map_err(|error| source.no_place(error))?;
-        Ok(list(Settings::FIELDS, document.as_item()))
+        Ok(list(Settings::FIELDS, source.draft.document().as_item()))
     }
 
     /// Sets one general setting.
@@ -233,7 +232,7 @@ impl ConfigDir {
                 Edit::Set { key, value } => source.set::<Workspace>(key, value)?,
                 Edit::Unset { key } => drop(source.unset::<Workspace>(key)?),
                 Edit::AddMount { source: dir, isolation } => {
-                    let added = source.draft.push_tables("mounts", &[mount_entries(dir, *isolation)]);
+                    let added = source.draft.push_table("mounts", &mount_entries(dir, *isolation));
                     added.map_err(|error| source.no_place(error))?;
                 }
                 Edit::RemoveMount { target } => self.remove_mount(name, source, target)?,
@@ -273,7 +272,7 @@ impl ConfigDir {
         let result = change(&mut source)?;
         let decoded = source.decode(&self.disk.home)?;
         if source.is_changed() {
-            self.disk.write(lock, file, source.draft.text())?;
+            self.disk.write(lock, file, &source.draft.text())?;
         }
         Ok((result, decoded))
     }

@@ -1,26 +1,18 @@
-//! A TOML file being changed: by cutting and pasting text, so that what is not changed stays as it is, byte for byte.
-//!
-//! The parser only says where things are. Printing a changed document instead would move comments, reflow lists and
-//! replace line ends. A comment is never removed: those of what goes away stay where they were. What the values mean
-//! is not this module's business.
+//! A TOML file being changed, by `toml_edit`: what is not changed keeps its form and its comments.
 
-use std::ops::Range;
+use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use toml_edit::{Array, Document, InlineTable, Item, Value};
-
-use self::cut::{comments_in, cut_lines, cuts_at};
-use self::line::{end_line, line_start, newline, start};
-use self::spot::{Spot, body_end, inline_parent, item_at, remove_inline, set_inline, spot_for};
 use crate::path::{Path, Step};
 
-mod cut;
-mod line;
-mod spot;
+/// Some editors begin a file with it; TOML does not know it.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The text of a file, and what was done to it.
-#[derive(Debug, Clone)]
+/// A file's content, and what was done to it.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Draft {
-    text: String,
+    document: DocumentMut,
+    byte_order_mark: bool,
+    crlf: bool,
     touched: Vec<Path>,
 }
 
@@ -34,12 +26,30 @@ pub(crate) struct NoPlace {
 type Edited = Result<(), NoPlace>;
 
 impl Draft {
-    pub(crate) fn new(text: String) -> Self {
-        Self { text, touched: Vec::new() }
+    /// The file with this `text`, which is that `document`.
+    pub(crate) fn new(text: &str, document: DocumentMut) -> Self {
+        let byte_order_mark = text.starts_with(BYTE_ORDER_MARK);
+        Self { document, byte_order_mark, crlf: text.contains("\r\n"), touched: Vec::new() }
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    /// The file as it is to be written. `toml_edit` ends lines with a line feed alone.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.document.to_string();
+        if self.crlf {
+            text = text.replace("\r\n", "\n").replace('\n', "\r\n");
+        }
+        if self.byte_order_mark {
+            text.insert(0, BYTE_ORDER_MARK);
+        }
+        text
+    }
+
+    pub(crate) fn document(&self) -> &DocumentMut {
+        &self.document
+    }
+
+    pub(crate) fn document_mut(&mut self) -> &mut DocumentMut {
+        &mut self.document
     }
 
     pub(crate) fn is_touched(&self) -> bool {
@@ -56,176 +66,143 @@ impl Draft {
         self.touched.iter().any(|touched| path.starts_with(touched))
     }
 
-    /// Every text that gets here has been parsed before; the error is for the day that a change breaks one.
-    pub(crate) fn document(&self) -> Result<Document<&str>, NoPlace> {
-        Document::parse(self.text.as_str()).map_err(|_| NoPlace {
-            path: Path::default(),
-            problem: "can not be changed without breaking the file",
-        })
-    }
-
     /// The value at `path`, if there is one and it is no table.
-    pub(crate) fn value(&self, path: &Path) -> Option<Value> {
-        let document = self.document().ok()?;
-        let item = item_at(document.as_item(), path)?;
-        item.as_value().cloned()
+    pub(crate) fn value(&self, path: &Path) -> Option<&Value> {
+        self.item(path)?.as_value()
     }
 
     pub(crate) fn contains(&self, path: &Path) -> bool {
-        self.document().is_ok_and(|document| item_at(document.as_item(), path).is_some())
+        self.item(path).is_some()
+    }
+
+    fn item(&self, path: &Path) -> Option<&Item> {
+        path.0.iter().try_fold(self.document.as_item(), |item, step| match step {
+            Step::Key(key) => item.get(key),
+            Step::Index(_) => None,
+        })
     }
 
     /// Puts `value` at `path`, which consists of keys.
     pub(crate) fn set(&mut self, path: &Path, value: &Value) -> Edited {
-        self.insert(path, value.to_string().trim())?;
-        self.touched.push(path.clone());
+        let no_place = |problem| NoPlace { path: path.clone(), problem };
+        let Some((key, parents)) = keys(path) else { return Err(no_place("has no line of its own")) };
+        let table = table_at(self.document.as_table_mut(), parents)
+            .ok_or_else(|| no_place("is inside something that is no section of the file"))?;
+        match table.get_mut(key) {
+            Some(Item::Value(old)) => {
+                let decor = old.decor().clone();
+                *old = value.clone();
+                *old.decor_mut() = decor;
+            }
+            Some(_) => return Err(no_place("is a section of the file")),
+            None => drop(table.insert(key, Item::Value(value.clone().decorated(" ", "")))),
+        }
+        self.touched(path.clone());
         Ok(())
     }
 
-    /// Takes out whatever is at `path`: a value, an entry of a list, or a table with all that it holds.
+    /// Removes what is at `path`: a value, an entry of a list, or a table with all that it holds. Comments above a line stay.
     pub(crate) fn remove(&mut self, path: &Path) -> Edited {
-        let document = self.document()?;
-        if let Some((outer, rest)) = inline_parent(&document, path) {
-            self.change_inline(outer, |value| remove_inline(value, &rest))?;
-        } else {
-            let mut cuts = cuts_at(&self.text, &document, path);
-            cuts.sort_by_key(|cut| std::cmp::Reverse(cut.span.start));
-            let mut text = self.text.clone();
-            for cut in cuts {
-                cut_lines(&mut text, &cut);
+        let no_place = || NoPlace { path: path.clone(), problem: "is not in the file" };
+        let (last, parents) = path.0.split_last().ok_or_else(no_place)?;
+        let parent = parents.iter().try_fold(self.document.as_item_mut(), |item, step| match step {
+            Step::Key(key) => item.as_table_like_mut()?.get_mut(key),
+            Step::Index(_) => None,
+        });
+        match (parent.ok_or_else(no_place)?, last) {
+            (Item::ArrayOfTables(tables), Step::Index(index)) if *index < tables.len() => {
+                tables.remove(*index);
             }
-            self.accept(text)?;
+            (Item::Value(Value::Array(array)), Step::Index(index)) if *index < array.len() => {
+                array.remove(*index);
+            }
+            (item, Step::Key(key)) => remove_key(item.as_table_like_mut().ok_or_else(no_place)?, key),
+            _ => return Err(no_place()),
         }
-        self.touched.push(path.clone());
+        self.touched(path.clone());
         Ok(())
     }
 
-    /// Adds tables to the list of tables at `key`, whichever way the list is written.
-    pub(crate) fn push_tables(&mut self, key: &str, tables: &[Vec<(&str, Value)>]) -> Edited {
-        let document = self.document()?;
-        let there = document.get(key);
-        let count = match there {
-            Some(Item::Value(value)) => {
-                let span = value.span().unwrap_or_default();
-                let count = value.as_array().map_or(0, Array::len);
-                self.change_inline(span, |value| push_inline(value, tables))?;
-                count
+    /// Adds a table to the list of tables at `key`, whichever way the list is written.
+    pub(crate) fn push_table(&mut self, key: &str, entries: &[(&str, Value)]) -> Edited {
+        let list = self.document.entry(key).or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+        let index = match list {
+            Item::ArrayOfTables(tables) => {
+                tables.push(entries.iter().map(|(key, value)| (*key, value.clone())).collect());
+                tables.len() - 1
             }
-            _ => {
-                let there = there.and_then(Item::as_array_of_tables);
-                let last = there.and_then(|there| there.iter().last()).map(body_end);
-                let count = there.map_or(0, |there| there.len());
-                let blocks = tables.iter().map(|table| block(key, table, newline(&self.text)));
-                let blocks = blocks.collect::<Vec<_>>().join(newline(&self.text));
-                self.insert_block(last, &blocks)?;
-                count
+            Item::Value(Value::Array(array)) => {
+                array.push(entries.iter().map(|(key, value)| (*key, value.clone())).collect::<InlineTable>());
+                array.len() - 1
             }
+            _ => return Err(NoPlace { path: Path::from_iter([key]), problem: "is no list of tables" }),
         };
-        let added = (count..count + tables.len())
-            .map(|index| Path(vec![Step::Key(key.to_owned()), Step::Index(index)]));
-        self.touched.extend(added);
+        self.touched(Path(vec![Step::Key(key.to_owned()), Step::Index(index)]));
         Ok(())
     }
 
-    fn insert(&mut self, path: &Path, written: &str) -> Edited {
-        let newline = newline(&self.text);
-        let spot = {
-            let document = self.document()?;
-            spot_for(&self.text, &document, path)?
-        };
-        match spot {
-            Spot::Replace { key, value, comments } => {
-                let mut text = self.text.clone();
-                text.replace_range(value, written);
-                let kept: String = comments.iter().map(|comment| format!("{comment}{newline}")).collect();
-                text.insert_str(line_start(&text, key.start), &kept);
-                self.accept(text)
-            }
-            Spot::Inline { table, rest } => {
-                self.change_inline(table, |table| set_inline(table, &rest, written))
-            }
-            Spot::Line { after, key } => {
-                let line = format!("{key} = {written}{newline}");
-                let mut text = self.text.clone();
-                let at = match after {
-                    Some(offset) => end_line(&mut text, offset, newline),
-                    None => start(&text),
-                };
-                text.insert_str(at, &line);
-                self.accept(text)
-            }
-            Spot::Table { header, key } => {
-                self.insert_block(None, &format!("[{header}]{newline}{key} = {written}{newline}"))
+    fn touched(&mut self, path: Path) {
+        let mut item = Some(self.document.as_item_mut());
+        for step in &path.0 {
+            let Step::Key(key) = step else { break };
+            item = item.and_then(|item| item.as_table_like_mut()?.get_mut(key));
+            if let Some(value) = item.as_mut().and_then(|item| item.as_value_mut()) {
+                even_out(value);
             }
         }
-    }
-
-    /// Puts `block` after the line of offset `after`, or at the end, with an empty line before it.
-    fn insert_block(&mut self, after: Option<usize>, block: &str) -> Edited {
-        let newline = newline(&self.text);
-        let mut text = self.text.clone();
-        let at = match after {
-            Some(offset) => end_line(&mut text, offset, newline),
-            None => {
-                let end = text.len();
-                end_line(&mut text, end, newline)
-            }
-        };
-        let before = &text[..at];
-        let gap = before.len() == start(before) || before.ends_with("\n\n") || before.ends_with("\n\r\n");
-        text.insert_str(at, &format!("{}{block}", if gap { "" } else { newline }));
-        self.accept(text)
-    }
-
-    /// Changes an inline table or list; the comments of what goes away move above its line.
-    fn change_inline(&mut self, span: Range<usize>, change: impl FnOnce(&mut Value) -> bool) -> Edited {
-        let refused =
-            || NoPlace { path: Path::default(), problem: "can not be changed inside an inline table" };
-        let before = &self.text[span.clone()];
-        let mut value: Value = before.parse().map_err(|_| refused())?;
-        if !change(&mut value) {
-            return Err(refused());
-        }
-        let after = value.decorated("", "").to_string();
-        let after = after.trim();
-        let mut left = comments_in(after);
-        let newline = newline(&self.text);
-        let mut lost = String::new();
-        for comment in comments_in(before) {
-            match left.iter().position(|other| *other == comment) {
-                Some(index) => drop(left.remove(index)),
-                None => lost.extend([comment.as_str(), newline]),
-            }
-        }
-        let mut text = self.text.clone();
-        text.replace_range(span.clone(), after);
-        text.insert_str(line_start(&text, span.start), &lost);
-        self.accept(text)
-    }
-
-    fn accept(&mut self, text: String) -> Edited {
-        let before = std::mem::replace(&mut self.text, text);
-        let parsed = self.document().map(drop);
-        if parsed.is_err() {
-            self.text = before;
-        }
-        parsed
+        self.touched.push(path);
     }
 }
 
-/// A table of the list `key` as text.
-fn block(key: &str, entries: &[(&str, Value)], newline: &str) -> String {
-    let mut block = format!("[[{key}]]{newline}");
-    for (key, value) in entries {
-        block.push_str(&format!("{key} = {}{newline}", value.to_string().trim()));
+/// The last key of `path` and those before it; `None` if it leads through a list.
+fn keys(path: &Path) -> Option<(&str, Vec<&str>)> {
+    let mut keys = Vec::new();
+    for step in &path.0 {
+        let Step::Key(key) = step else { return None };
+        keys.push(key.as_str());
     }
-    block
+    Some((keys.pop()?, keys))
 }
 
-fn push_inline(list: &mut Value, tables: &[Vec<(&str, Value)>]) -> bool {
-    let Some(array) = list.as_array_mut() else { return false };
-    for entries in tables {
-        array.push(entries.iter().map(|(key, value)| (*key, value.clone())).collect::<InlineTable>());
+/// The table that `parents` lead to; what is missing is made in the style of where it goes.
+fn table_at<'d>(root: &'d mut Table, parents: Vec<&str>) -> Option<&'d mut dyn TableLike> {
+    let (mut table, mut inline, depth) = (root as &mut dyn TableLike, false, parents.len());
+    for (at, key) in parents.into_iter().enumerate() {
+        let item = table.entry(key).or_insert_with(|| match inline {
+            true => Item::Value(InlineTable::new().into()),
+            // Only the innermost needs a header of its own.
+            false => Item::Table(implicit(at + 1 < depth)),
+        });
+        inline |= item.is_inline_table();
+        table = item.as_table_like_mut()?;
     }
-    true
+    Some(table)
+}
+
+fn implicit(implicit: bool) -> Table {
+    let mut table = Table::new();
+    table.set_implicit(implicit);
+    table
+}
+
+/// Removes `key`; the comments above it move to what follows in the same table.
+fn remove_key(table: &mut dyn TableLike, key: &str) {
+    let next = table.iter().map(|(name, _)| name.to_owned()).skip_while(|name| name != key).nth(1);
+    let comments = table.key(key).and_then(|key| key.leaf_decor().prefix()?.as_str().map(str::to_owned));
+    table.remove(key);
+    let comments = comments.filter(|text| text.contains('#'));
+    let Some((comments, mut next)) = comments.zip(next.and_then(|next| table.key_mut(&next))) else { return };
+    let decor = next.leaf_decor_mut();
+    let own = decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
+    decor.set_prefix(comments + &own);
+}
+
+/// Evens out the spaces of inline tables on one line; those over several lines hold comments and stay as they are.
+fn even_out(value: &mut Value) {
+    if let Value::InlineTable(table) = value
+        && !table.to_string().contains('\n')
+    {
+        table.fmt();
+        table.iter_mut().for_each(|(_, value)| even_out(value));
+    }
 }

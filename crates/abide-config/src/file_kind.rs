@@ -38,8 +38,9 @@ pub(crate) struct Source {
 impl Source {
     /// A file that is not there yet.
     pub(crate) fn empty<T: FileKind>(shown: String) -> Self {
-        let draft = Draft::new(format!("{VERSION} = {}\n", T::VERSION));
-        Self { shown, original: String::new(), draft }
+        let mut source = Self { shown, original: String::new(), draft: Draft::default() };
+        source.stamp::<T>();
+        source
     }
 
     /// The file with this content, brought to the current version in memory.
@@ -54,21 +55,24 @@ impl Source {
             Mistake { allowed: None, ..about_file(&shown, at, &problem, "") }
         })?;
         let version = version_of::<T>(&shown, &document)?;
-        let mut source = Self { draft: Draft::new(original.clone()), shown, original };
-        source.migrate::<T>(version)?;
+        let draft = Draft::new(&original, document.into_mut());
+        let mut source = Self { shown, original, draft };
+        source.migrate::<T>(version);
         Ok(source)
     }
 
-    fn migrate<T: FileKind>(&mut self, version: usize) -> Result<(), ConfigError> {
+    fn migrate<T: FileKind>(&mut self, version: usize) {
         let steps = T::MIGRATIONS.get(version - 1..).unwrap_or_default();
-        if steps.is_empty() {
-            return Ok(());
+        if !steps.is_empty() {
+            steps.iter().for_each(|step| step(&mut self.draft));
+            self.stamp::<T>();
         }
-        steps.iter().for_each(|step| step(&mut self.draft));
-        let stamped = self.draft.set(&path::Path::from_iter([VERSION]), &T::VERSION.into());
-        stamped.map_err(|error| self.no_place(error))?;
+    }
+
+    /// Notes the current version, and takes the draft so far for the file's own content.
+    fn stamp<T: FileKind>(&mut self) {
+        self.draft.document_mut()[VERSION] = toml_edit::value(T::VERSION);
         self.draft.settle();
-        Ok(())
     }
 
     /// Whether there is anything to write.
@@ -90,7 +94,7 @@ impl Source {
 
     /// What the file says, or every mistake in it.
     pub(crate) fn decode<T: FileKind>(&self, home: &Path) -> Result<T, ConfigError> {
-        let document = self.draft.document().map_err(|error| self.no_place(error))?;
+        let document = self.draft.document();
         let mut reader = Reader::new(home);
         let decoded = T::read(document.as_table(), &mut reader);
         decoded.iter().for_each(|decoded| decoded.check(&mut reader));

@@ -29,11 +29,6 @@ impl Path {
     pub(crate) fn starts_with(&self, prefix: &Self) -> bool {
         self.0.starts_with(&prefix.0)
     }
-
-    pub(crate) fn split_last(&self) -> Option<(Self, &Step)> {
-        let (last, parents) = self.0.split_last()?;
-        Some((Self(parents.to_vec()), last))
-    }
 }
 
 impl<S: Into<String>> FromIterator<S> for Path {

@@ -102,7 +102,17 @@ pub(crate) fn from_word(spelling: &Spelling, word: &str) -> Value {
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.value().clone(),
-        other => other.clone().decorated("", "").to_string(),
+        other => plain(other).to_string(),
+    }
+}
+
+/// `value` as TOML writes it by default, whichever way the file does.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(text.value()),
+        Value::Integer(number) => Value::from(*number.value()),
+        Value::Array(array) => Value::Array(array.iter().map(plain).collect()),
+        other => other.clone().decorated("", ""),
     }
 }
 
