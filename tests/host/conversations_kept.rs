@@ -21,16 +21,43 @@ fn a_transcript_that_the_agent_has_lost_is_put_back_before_the_resume() {
     host.stop(&id);
     let kept = host.files_below(&format!(".abide/instances/{id}/vault"));
     let transcript = host.transcript();
-    assert_eq!(std::fs::metadata(&kept[0]).unwrap().ino(), std::fs::metadata(&transcript).unwrap().ino());
+    assert_ne!(std::fs::metadata(&kept[0]).unwrap().ino(), std::fs::metadata(&transcript).unwrap().ino());
     std::fs::remove_dir_all(host.path("home/.claude")).unwrap();
     let run = host.resume(&id);
     assert!(run.stderr.contains("put back from abide's own copy"), "{}", run.stderr);
     host.wait_for_screen(&id, "resumed: kept twice");
     assert_eq!(std::fs::metadata(&transcript).unwrap().mode() & 0o777, 0o600);
-    // A copy was taken that nothing which the agent does can reach.
-    let before = host.files_below(&format!(".abide/instances/{id}/vault"));
-    let before = before.iter().find(|path| path.to_string_lossy().ends_with(".before-resume")).unwrap();
-    assert_ne!(std::fs::metadata(before).unwrap().ino(), std::fs::metadata(&transcript).unwrap().ino());
+}
+
+#[test]
+fn a_transcript_that_was_damaged_is_put_back_and_the_damaged_one_kept() {
+    let damages: [fn(&std::path::Path, u64); 3] = [
+        |path, half| {
+            std::fs::File::options().write(true).open(path).unwrap().set_len(half).unwrap();
+        },
+        |path, half| {
+            let noise = vec![b'\x07'; usize::try_from(2 * half).unwrap()];
+            std::fs::write(path, noise).unwrap();
+        },
+        |path, _| {
+            std::fs::remove_file(path).unwrap();
+            std::fs::create_dir(path).unwrap();
+        },
+    ];
+    for damage in damages {
+        let host = machine();
+        let id = host.load_agent("claude", &[]);
+        host.say(&id, "said first");
+        host.say(&id, "said last");
+        host.stop(&id);
+        let transcript = host.transcript();
+        damage(&transcript, std::fs::metadata(&transcript).unwrap().len() / 2);
+        host.abide(["ls"]).ok();
+        let run = host.resume(&id);
+        assert!(run.stderr.contains("was damaged and was put back from abide's own copy"), "{}", run.stderr);
+        assert!(exists(format!("{}.damaged-1", transcript.display())), "{}", run.stderr);
+        host.wait_for_screen(&id, "resumed: said last");
+    }
 }
 
 #[test]

@@ -89,6 +89,11 @@ pub trait Agent: Debug + Sync {
         transcript.to_owned()
     }
 
+    /// Whether `file`, which is among what belongs to a conversation, only says that the agent runs: it is gone with it.
+    fn is_passing(&self, _file: &Path) -> bool {
+        false
+    }
+
     /// The conversations that process `pid` has open: usually one, or none as it keeps nothing open.
     fn open_in(&self, config_dir: &Path, pid: i32) -> Vec<String> {
         open::below(config_dir, pid).iter().filter_map(|path| self.named(path)).collect()

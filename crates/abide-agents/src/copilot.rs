@@ -18,6 +18,10 @@ use crate::title::Said;
 /// The transcript in the directory of a conversation.
 const EVENTS: &str = "events.jsonl";
 
+/// How the names of the locks begin that a process has on its conversation, by its number. Found again, they would be taken
+/// for those of another process that got the number.
+const IN_USE: &str = "inuse.";
+
 /// GitHub Copilot CLI.
 #[derive(Debug)]
 pub(crate) struct Copilot;
@@ -93,6 +97,10 @@ impl Agent for Copilot {
 
     fn belongings(&self, transcript: &Path) -> PathBuf {
         transcript.parent().unwrap_or(transcript).to_owned()
+    }
+
+    fn is_passing(&self, file: &Path) -> bool {
+        file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(IN_USE))
     }
 }
 

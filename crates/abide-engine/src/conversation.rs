@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use abide_agents::{Agent, Begin, Prepared, Situation, Typed};
 use abide_model::conversation::reason;
@@ -13,7 +14,7 @@ use crate::claims::Claims;
 use crate::conversations::TakeError;
 use crate::error::Error;
 use crate::start::Surroundings;
-use crate::vault::Vault;
+use crate::vault::{Restored, Vault};
 use crate::{activity, equip, help, live};
 
 /// How an agent's session is started.
@@ -78,18 +79,19 @@ impl Start<'_> {
     }
 
     /// Puts back what the agent has lost of the conversation; what the operator should know of it.
-    fn restore(&self, env: &BTreeMap<OsString, OsString>) -> Option<String> {
+    fn restore(&self, env: &BTreeMap<OsString, OsString>) -> Vec<String> {
         let Session { id, name, conversation, cwd, .. } = self.session;
-        let bound = conversation.as_ref()?;
-        match self.vault(&bound.id)?.restore(cwd, env) {
-            Ok(true) => {
-                tracing::warn!(session = %id, id = bound.id, "the transcript was gone; put back from the vault");
-                Some(format!("the transcript of {name} was gone and was put back from abide's own copy"))
+        let Some(bound) = conversation else { return Vec::new() };
+        let Some(vault) = self.vault(&bound.id) else { return Vec::new() };
+        match vault.restore(cwd, env) {
+            Ok(restored) => {
+                let notices = put_back(name, &restored);
+                notices.iter().for_each(|notice| tracing::warn!(session = %id, id = bound.id, "{notice}"));
+                notices
             }
-            Ok(false) => None,
             Err(error) => {
                 tracing::error!(session = %id, id = bound.id, "the transcript can not be put back: {error}");
-                Some(format!("the transcript of {name} is gone and can not be put back: {error}"))
+                vec![format!("the transcript of {name} is gone and can not be put back: {error}")]
             }
         }
     }
@@ -162,10 +164,33 @@ impl Start<'_> {
     /// Takes the copies that come before a resume.
     fn keep(&self, id: &str, prepared: &Prepared) {
         let Some((transcript, vault)) = prepared.transcript.as_ref().zip(self.vault(id)) else { return };
-        if let Err(error) = vault.keep(transcript).and_then(|()| vault.keep_before_resume(transcript)) {
+        if let Err(error) = vault.keep(transcript) {
             tracing::warn!(session = %self.session.id, "no copy was taken: {error}");
         }
     }
+}
+
+/// What the operator should know of what was put back of the conversation of `name`.
+fn put_back(name: &str, restored: &Restored) -> Vec<String> {
+    let mut notices = Vec::new();
+    match restored.beside.first() {
+        Some(beside) => notices.push(format!(
+            "the transcript of {name} was damaged and was put back from abide's own copy; the damaged one is {}",
+            beside.display()
+        )),
+        None if restored.missing => {
+            notices.push(format!("the transcript of {name} was gone and was put back from abide's own copy"));
+        }
+        None => {}
+    }
+    let other = |copy: &PathBuf| {
+        format!(
+            "the transcript of {name} is another and shorter one than abide kept; to have that back, copy {} over it",
+            copy.display()
+        )
+    };
+    notices.extend(restored.other.first().map(other));
+    notices
 }
 
 /// What the operator should know about how the session `name` was started.

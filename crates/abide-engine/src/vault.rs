@@ -1,10 +1,12 @@
 //! The vault: copies of the transcripts that an instance's sessions are in, inside its unit.
 //!
 //! Agents delete conversations after some weeks, and one does so when it resumes them. What is in the vault lives as long
-//! as the instance and is put back before a resume if the agent's own is gone. What an agent keeps in one file for all
-//! conversations is taken out of it (`extract`).
+//! as the instance and is put back before a resume if the agent's own is gone or damaged. A copy is never a second name of
+//! the file: damage in place would hit both. It is made at once where the file system can share blocks, and grows with what
+//! the agent appends (`log`). What an agent keeps in one file for all conversations is taken out of it (`extract`).
 
 mod extract;
+mod log;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,17 +19,16 @@ use abide_agents::Agent;
 use abide_agents::argv::is_plain_id;
 use abide_model::SessionId;
 
+use self::log::{Compare, Compared};
+
 /// Where in a unit the vault is.
 const VAULT: &str = "vault";
 
-/// What the copy that is taken before a resume is called, after the file it is of.
+/// What a copy is called that was set aside for another, after the file it is of.
 const BEFORE: &str = ".before-resume";
 
 /// The end of the name of what is not whole yet.
 const UNFINISHED: &str = ".new";
-
-/// A conversation of more files than this is not kept whole.
-const MAX_FILES: usize = 512;
 
 /// What is kept of one conversation of one session: each file under the path that it has in the agent's directory.
 pub(crate) struct Vault<'a> {
@@ -39,7 +40,7 @@ pub(crate) struct Vault<'a> {
 }
 
 impl<'a> Vault<'a> {
-    /// The vault of conversation `id`; `None` if that can not be the name of anything.
+    /// The vault of conversation `id`; `None` if that cannot be the name of anything.
     pub fn of(
         unit: &Path,
         session: SessionId,
@@ -52,83 +53,151 @@ impl<'a> Vault<'a> {
         is_plain_id(id).then_some(Self { dir, agent, id, root })
     }
 
-    /// Keeps what there is of the conversation of `transcript` now. Agents append to transcripts, so that a second name of
-    /// the same file has everything up to the moment at which the first is removed, and costs but a look at it.
+    /// Keeps what there is of the conversation of `transcript` now, in files that nothing which happens to the agent's own
+    /// can reach. What can be kept is kept; the first thing that cannot be is the error.
     pub fn keep(&self, transcript: &Path) -> io::Result<()> {
         if let Some(shared) = self.agent.profile().shared {
             return self.extract(shared, transcript);
         }
-        self.each(transcript, |file, kept| match hard_link(file, kept)? {
-            true => Ok(()),
-            false => copy_if_grown(file, kept),
-        })
+        let mut kept = Ok(());
+        for file in self.files(&self.agent.belongings(transcript))? {
+            kept = kept.and(self.keep_file(&file));
+        }
+        kept
     }
 
-    /// Takes a copy that nothing which the agent does to its own files can reach.
-    pub fn keep_before_resume(&self, transcript: &Path) -> io::Result<()> {
-        if self.agent.profile().shared.is_some() {
+    fn keep_file(&self, file: &Path) -> io::Result<()> {
+        let Ok(below) = file.strip_prefix(&self.root) else { return Ok(()) };
+        let kept = self.dir.join(below);
+        let (Ok(ours), theirs) = (fs::metadata(&kept), fs::metadata(file)?) else {
+            make_dirs(kept.parent().unwrap_or(&self.dir))?;
+            return copy(file, &kept);
+        };
+        // A second name of the file itself, as earlier versions made it, is no copy.
+        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
+            return copy(file, &kept);
+        }
+        if ours.len() == theirs.len() && ours.modified()? == theirs.modified()? {
             return Ok(());
         }
-        self.each(transcript, |file, kept| copy_if_grown(file, &with_suffix(kept, BEFORE)))
-    }
-
-    fn each(&self, transcript: &Path, keep: impl Fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
-        for file in files(&self.agent.belongings(transcript))? {
-            let Ok(below) = file.strip_prefix(&self.root) else { continue };
-            let kept = self.dir.join(below);
-            make_dirs(kept.parent().unwrap_or(&self.dir))?;
-            keep(&file, &kept)?;
+        if !log::is_log(file) {
+            return if theirs.len() > 0 { copy(file, &kept) } else { Ok(()) };
         }
-        Ok(())
+        match log::compare(file, &kept, Compare::Ends)? {
+            Compared::Same => log::mark(file, &kept),
+            Compared::Grown => log::append(file, &kept),
+            Compared::Shrunk => Ok(()),
+            Compared::Differs if !log::is_sound(file)? => Ok(()),
+            Compared::Differs => {
+                set_aside(&kept)?;
+                copy(file, &kept)
+            }
+        }
     }
 
-    /// Puts back what the agent, which runs in `cwd` with `env`, no longer has, and says whether anything was. What it has
-    /// is never overwritten.
-    pub fn restore(&self, cwd: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<bool> {
+    /// Puts back what the agent, which runs in `cwd` with `env`, has no longer or only in part. What takes the place of a
+    /// transcript is kept beside it.
+    pub fn restore(&self, cwd: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<Restored> {
         if let Some(shared) = self.agent.profile().shared {
-            return self.give_back(shared, cwd, env);
+            let missing = self.give_back(shared, cwd, env)?;
+            return Ok(Restored { missing, ..Restored::default() });
         }
-        let mut restored = false;
-        for kept in files(&self.dir)? {
+        let (mut restored, mut outcome) = (Restored::default(), Ok(()));
+        for kept in self.files(&self.dir)? {
             let name = kept.to_string_lossy();
             if name.ends_with(UNFINISHED) {
                 continue;
             }
             let plain = Path::new(name.strip_suffix(BEFORE).unwrap_or(&name));
-            let Ok(below) = plain.strip_prefix(&self.dir) else { continue };
-            let target = self.root.join(below);
-            if fs::symlink_metadata(&target).is_ok_and(|meta| meta.len() > 0) {
-                continue;
-            }
-            let Some(best) = longest([plain.to_owned(), with_suffix(plain, BEFORE)]) else { continue };
-            make_dirs(target.parent().unwrap_or(&self.root))?;
-            copy(&best, &target)?;
-            restored = true;
+            outcome = outcome.and(self.restore_file(plain, &mut restored));
         }
-        Ok(restored)
+        outcome.map(|()| restored)
+    }
+
+    fn restore_file(&self, plain: &Path, restored: &mut Restored) -> io::Result<()> {
+        let Ok(below) = plain.strip_prefix(&self.dir) else { return Ok(()) };
+        let target = self.root.join(below);
+        let Some(longest) = longest([plain.to_owned(), with_suffix(plain, BEFORE)]) else { return Ok(()) };
+        match fs::symlink_metadata(&target) {
+            Ok(meta) if meta.is_file() && meta.len() > 0 => {}
+            Ok(meta) if !meta.is_file() && !meta.is_dir() => return Ok(()),
+            there => {
+                if there.is_ok_and(|meta| meta.is_dir()) {
+                    restored.beside.push(move_beside(&target)?);
+                }
+                restored.missing = true;
+                make_dirs(target.parent().unwrap_or(&self.root))?;
+                return copy(&longest, &target);
+            }
+        }
+        if !log::is_log(&target) || !plain.exists() {
+            return Ok(());
+        }
+        let damaged = match log::compare(&target, plain, Compare::All)? {
+            Compared::Same | Compared::Grown => return Ok(()),
+            Compared::Shrunk => true,
+            Compared::Differs => !log::is_sound(&target)?,
+        };
+        if !damaged {
+            let longer = fs::metadata(&target)?.len() < fs::metadata(&longest)?.len();
+            restored.other.extend(longer.then_some(longest));
+            return Ok(());
+        }
+        let beside = move_beside(&target)?;
+        copy(plain, &target)?;
+        // What was written after the damage is no worse for it.
+        if fs::metadata(&beside)?.len() > fs::metadata(&target)?.len() {
+            log::append(&beside, &target)?;
+        }
+        restored.beside.push(beside);
+        Ok(())
+    }
+
+    /// The plain files at or below `path`, without those that only say that the agent runs; none if nothing is there.
+    fn files(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        let mut left = vec![path.to_owned()];
+        while let Some(path) = left.pop() {
+            let meta = match fs::symlink_metadata(&path) {
+                Ok(meta) => meta,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            if meta.is_dir() {
+                left.extend(fs::read_dir(&path)?.flatten().map(|entry| entry.path()));
+            } else if meta.is_file() && !self.agent.is_passing(&path) {
+                found.push(path);
+            }
+        }
+        Ok(found)
     }
 }
 
-/// The plain files at or below `path`; none if nothing is there.
-fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut left = vec![path.to_owned()];
-    while let Some(path) = left.pop() {
-        let meta = match fs::symlink_metadata(&path) {
-            Ok(meta) => meta,
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
-        if meta.is_dir() {
-            left.extend(fs::read_dir(&path)?.flatten().map(|entry| entry.path()));
-        } else if meta.is_file() {
-            found.push(path);
-        }
-        if found.len() + left.len() > MAX_FILES {
-            return Err(io::Error::other("it consists of too many files"));
-        }
-    }
-    Ok(found)
+/// What was put back of a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    /// Something was gone.
+    pub missing: bool,
+    /// Something was damaged, and is here now.
+    pub beside: Vec<PathBuf>,
+    /// The agent has something else, which is left as it is; the longer copies that abide has are these.
+    pub other: Vec<PathBuf>,
+}
+
+/// Moves `target` to a name of its own beside it.
+fn move_beside(target: &Path) -> io::Result<PathBuf> {
+    let names = (1..).map(|n| with_suffix(target, &format!(".damaged-{n}")));
+    let free = names.into_iter().find(|name| fs::symlink_metadata(name).is_err());
+    let name = free.ok_or(ErrorKind::AlreadyExists)?;
+    fs::rename(target, &name)?;
+    Ok(name)
+}
+
+/// Sets a copy aside whose file was replaced by another. The longest is not given up for it.
+fn set_aside(kept: &Path) -> io::Result<()> {
+    let before = with_suffix(kept, BEFORE);
+    let length = |path: &Path| fs::metadata(path).map_or(0, |meta| meta.len());
+    if length(kept) > length(&before) { fs::rename(kept, before) } else { Ok(()) }
 }
 
 fn longest(paths: [PathBuf; 2]) -> Option<PathBuf> {
@@ -140,28 +209,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
-}
-
-/// Makes `kept` a second name of `file`, which then grows with it. False where that can not be.
-fn hard_link(file: &Path, kept: &Path) -> io::Result<bool> {
-    let theirs = fs::metadata(file)?;
-    if let Ok(ours) = fs::metadata(kept) {
-        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
-            return Ok(true);
-        }
-        // The agent has begun a new file under the same name: the longest is not given up for it.
-        let before = with_suffix(kept, BEFORE);
-        let longest = fs::metadata(&before).map_or(true, |before| before.len() < ours.len());
-        if longest && ours.len() > theirs.len() {
-            fs::rename(kept, before)?;
-        }
-    }
-    let temporary = with_suffix(kept, UNFINISHED);
-    let _ = fs::remove_file(&temporary);
-    match fs::hard_link(file, &temporary) {
-        Ok(()) => fs::rename(&temporary, kept).map(|()| true),
-        Err(_) => Ok(false),
-    }
 }
 
 /// Copies `file` unless `kept` is that already. A copy that is longer than the file is never given up for it.

@@ -17,7 +17,7 @@ impl Kept {
         let root = tempfile::tempdir().unwrap();
         let transcript = root.path().canonicalize().unwrap().join("config/projects/p/t.jsonl");
         fs::create_dir_all(transcript.parent().unwrap()).unwrap();
-        fs::write(&transcript, "one\n").unwrap();
+        fs::write(&transcript, "1\n").unwrap();
         Self { root, agent: abide_agents::agent("claude").unwrap(), transcript }
     }
 
@@ -26,88 +26,159 @@ impl Kept {
         Vault::of(&unit, SessionId(1), self.agent, &config, ID).unwrap()
     }
 
-    fn restore(&self) -> bool {
+    fn keep(&self) {
+        self.vault().keep(&self.transcript).unwrap();
+    }
+
+    fn restore(&self) -> Restored {
         self.vault().restore(self.root.path(), &BTreeMap::new()).unwrap()
     }
 
+    /// Writes into the transcript as it is, as an agent or a fault does.
     fn write(&self, text: &str) {
         fs::write(&self.transcript, text).unwrap();
+    }
+
+    fn append(&self, text: &str) {
+        let mut file = File::options().append(true).open(&self.transcript).unwrap();
+        io::Write::write_all(&mut file, text.as_bytes()).unwrap();
     }
 
     fn read(&self) -> String {
         fs::read_to_string(&self.transcript).unwrap()
     }
+
+    /// The one file of the vault.
+    fn copy(&self) -> PathBuf {
+        self.vault().dir.join("projects/p/t.jsonl")
+    }
 }
 
+const LONG: &str = "{\"said\":\"a long conversation\"}\n";
+
 #[test]
-fn what_an_agent_appends_is_kept_without_another_look() {
+fn a_copy_shares_nothing_with_its_file_and_grows_by_what_is_new() {
     let kept = Kept::new();
-    kept.vault().keep(&kept.transcript).unwrap();
-    io::Write::write_all(&mut File::options().append(true).open(&kept.transcript).unwrap(), b"two\n")
-        .unwrap();
+    kept.keep();
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    assert_ne!(inode(&kept.copy()), inode(&kept.transcript));
+    let first = inode(&kept.copy());
+    kept.append(LONG);
+    kept.keep();
+    assert_eq!(inode(&kept.copy()), first, "the copy was written anew");
+    assert_eq!(fs::read_to_string(kept.copy()).unwrap(), format!("1\n{LONG}"));
     fs::remove_file(&kept.transcript).unwrap();
-    assert!(kept.restore());
-    assert_eq!(kept.read(), "one\ntwo\n");
+    assert!(kept.restore().missing);
+    assert_eq!(kept.read(), format!("1\n{LONG}"));
     assert_eq!(fs::metadata(&kept.transcript).unwrap().mode() & 0o777, 0o600);
-    assert!(!kept.restore(), "nothing is missing any more");
+    assert!(!kept.restore().missing, "nothing is missing any more");
 }
 
 #[test]
-fn the_copy_before_a_resume_outlives_what_the_resume_does_to_the_file() {
+fn a_second_name_of_the_file_becomes_a_copy() {
     let kept = Kept::new();
-    kept.write("a long conversation\n");
-    kept.vault().keep(&kept.transcript).unwrap();
-    kept.vault().keep_before_resume(&kept.transcript).unwrap();
-    // In the file itself, which the vault has as a second name of.
+    fs::create_dir_all(kept.copy().parent().unwrap()).unwrap();
+    fs::hard_link(&kept.transcript, kept.copy()).unwrap();
+    kept.keep();
     kept.write("");
-    assert!(kept.restore(), "an empty transcript is no conversation");
-    assert_eq!(kept.read(), "a long conversation\n");
+    assert_eq!(fs::read_to_string(kept.copy()).unwrap(), "1\n");
 }
 
 #[test]
-fn a_file_that_took_the_place_of_a_longer_one_is_kept_beside_it() {
+fn damage_is_undone_and_kept_beside() {
+    let garbage = "\u{7}".repeat(LONG.len());
+    let whole = format!("1\n{LONG}2\n");
+    for (damage, expected) in [
+        ("1\n{\"said\":\"a lo".to_owned(), whole.clone()),
+        ("1\n".to_owned(), whole.clone()),
+        (format!("1\n{garbage}2\n"), whole.clone()),
+        (format!("1\n{garbage}2\n3\n"), format!("{whole}3\n")),
+        (format!("1\n{LONG}\0\0"), whole.clone()),
+    ] {
+        let kept = Kept::new();
+        kept.write(&whole);
+        kept.keep();
+        kept.write(&damage);
+        // A look in between must not give up the good copy for the damaged file.
+        kept.keep();
+        let restored = kept.restore();
+        assert_eq!(kept.read(), expected, "{damage:?}");
+        let [beside] = &restored.beside[..] else { panic!("{damage:?}: {restored:?}") };
+        assert_eq!(fs::read_to_string(beside).unwrap(), damage);
+    }
+}
+
+#[test]
+fn what_was_replaced_by_a_directory_or_emptied_is_put_back() {
     let kept = Kept::new();
-    kept.write("a long conversation\n");
-    kept.vault().keep(&kept.transcript).unwrap();
+    kept.write(LONG);
+    kept.keep();
+    kept.write("");
+    assert!(kept.restore().missing, "an empty transcript is no conversation");
+    assert_eq!(kept.read(), LONG);
     fs::remove_file(&kept.transcript).unwrap();
-    kept.write("short\n");
-    kept.vault().keep(&kept.transcript).unwrap();
-    fs::remove_file(&kept.transcript).unwrap();
-    assert!(kept.restore());
-    assert_eq!(kept.read(), "a long conversation\n");
+    fs::create_dir_all(kept.transcript.join("in it")).unwrap();
+    let restored = kept.restore();
+    assert_eq!(kept.read(), LONG);
+    assert!(restored.beside[0].join("in it").is_dir(), "{restored:?}");
+}
+
+#[test]
+fn what_an_agent_wrote_anew_is_left_as_it_is_and_the_longer_one_offered() {
+    let kept = Kept::new();
+    kept.write(LONG);
+    kept.keep();
+    kept.write("2\n");
+    let restored = kept.restore();
+    assert_eq!(kept.read(), "2\n");
+    assert_eq!(restored.other, [kept.copy()]);
+    assert!(restored.beside.is_empty() && !restored.missing);
 }
 
 #[test]
 fn of_all_that_took_the_place_of_another_the_longest_is_kept() {
     let kept = Kept::new();
-    for text in ["the longest conversation\n", "a longer one\n", "short\n"] {
+    for text in [LONG, "{\"said\":\"longer\"}\n", "2\n"] {
         kept.write(text);
-        kept.vault().keep(&kept.transcript).unwrap();
+        kept.keep();
         fs::remove_file(&kept.transcript).unwrap();
     }
-    assert!(kept.restore());
-    assert_eq!(kept.read(), "the longest conversation\n");
+    assert!(kept.restore().missing);
+    assert_eq!(kept.read(), LONG);
 }
 
 #[test]
 fn what_a_crash_left_half_made_is_not_put_back() {
     let kept = Kept::new();
-    kept.vault().keep(&kept.transcript).unwrap();
+    kept.keep();
     let half = kept.vault().dir.join("projects/p/other.jsonl.new");
     fs::write(half, "half").unwrap();
     fs::remove_file(&kept.transcript).unwrap();
-    assert!(kept.restore());
+    assert!(kept.restore().missing);
     assert_eq!(fs::read_dir(kept.transcript.parent().unwrap()).unwrap().count(), 1);
 }
 
 #[test]
-fn what_the_agent_has_is_never_overwritten() {
-    let kept = Kept::new();
-    kept.vault().keep(&kept.transcript).unwrap();
-    fs::remove_file(&kept.transcript).unwrap();
-    kept.write("another one\n");
-    assert!(!kept.restore());
-    assert_eq!(kept.read(), "another one\n");
+fn a_conversation_of_many_files_is_kept_and_put_back_without_the_locks_of_a_process() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().canonicalize().unwrap().join("config/session-state").join(ID);
+    let transcript = dir.join("events.jsonl");
+    fs::create_dir_all(dir.join("files")).unwrap();
+    for name in ["events.jsonl".to_owned(), "inuse.17.lock".to_owned()]
+        .into_iter()
+        .chain((0..700).map(|n| format!("files/{n}.txt")))
+    {
+        fs::write(dir.join(name), "1\n").unwrap();
+    }
+    let kept = Kept { root, agent: abide_agents::agent("copilot").unwrap(), transcript };
+    kept.keep();
+    fs::remove_dir_all(&dir).unwrap();
+    assert!(kept.restore().missing);
+    assert_eq!(fs::read_dir(dir.join("files")).unwrap().count(), 700);
+    assert!(!dir.join("inuse.17.lock").exists());
+    // As an earlier version kept it.
+    fs::write(kept.vault().dir.join("session-state").join(ID).join("inuse.17.lock"), "1").unwrap();
+    assert!(!kept.restore().missing);
 }
 
 #[test]
