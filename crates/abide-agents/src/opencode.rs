@@ -85,8 +85,7 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
     }
     let path = Root::open(config_dir)?.path().join(DATABASE);
     let recorded = sqlite::read(&path, |database| {
-        let session = database.table("session")?;
-        let rows = database.rows(&session)?;
+        let rows = database.rows("session")?;
         let row = rows.iter().find(|row| row.get("id").text() == Some(id));
         Ok(row.map(|row| row.get("directory").text().unwrap_or_default().to_owned()))
     })?;
@@ -101,7 +100,7 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
 
 fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Look<Vec<Candidate>> {
     let path = Root::open(config_dir)?.path().join(DATABASE);
-    let candidate = |row: &Row<'_>| {
+    let candidate = |row: &Row| {
         let text = |column: &str| row.get(column).text().map(str::to_owned);
         // What a sub-agent said belongs to the conversation that began it.
         let own = text("parent_id").is_none() && row.get("time_archived").integer().is_none();
@@ -111,18 +110,15 @@ fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Loo
         let cwd = real(cwd.unwrap_or(Path::new(&recorded)));
         here.then(|| Candidate { id, path: path.clone(), cwd, modified, size: 0, title: text("title") })
     };
-    let found = sqlite::read(&path, |database| {
-        let session = database.table("session")?;
-        Ok(database.rows(&session)?.iter().filter_map(candidate).collect())
-    })?;
+    let found =
+        sqlite::read(&path, |database| Ok(database.rows("session")?.iter().filter_map(candidate).collect()))?;
     Ok(found.unwrap_or_default())
 }
 
 /// What `opencode export` would print for conversation `id`, and `opencode import` takes.
 fn extract(database: &Path, id: &str) -> Result<Vec<u8>, String> {
     let exported = sqlite::read(database, |database| {
-        let session = database.table("session")?;
-        let rows = database.rows_with(&session, "id", id)?;
+        let rows = database.rows_with("session", "id", id)?;
         let row = rows.first().ok_or_else(|| format!("there is no conversation {id}"))?;
         Ok(json!({ "info": info(row), "messages": messages(database, id)? }))
     })?;
@@ -162,7 +158,7 @@ const INFO: [(&str, &[&str]); 25] = [
 /// The columns of it that hold JSON.
 const NESTED: [&str; 4] = ["model", "revert", "permission", "metadata"];
 
-fn info(row: &Row<'_>) -> Json {
+fn info(row: &Row) -> Json {
     let mut info = json!({});
     for (column, place) in INFO {
         let value = match row.get(column) {
@@ -179,14 +175,13 @@ fn info(row: &Row<'_>) -> Json {
 }
 
 fn messages(database: &Database, id: &str) -> Look<Vec<Json>> {
-    let [message, part] = [database.table("message")?, database.table("part")?];
     let mut parts: BTreeMap<String, Vec<(String, Json)>> = BTreeMap::new();
-    for row in database.rows_with(&part, "session_id", id)? {
+    for row in database.rows_with("part", "session_id", id)? {
         let of = row.get("message_id").text().unwrap_or_default();
         let entry = entry(&row, &[("sessionID", id), ("messageID", of)]);
         parts.entry(of.to_owned()).or_default().push(entry);
     }
-    let rows = database.rows_with(&message, "session_id", id)?;
+    let rows = database.rows_with("message", "session_id", id)?;
     let mut messages: Vec<((i64, String), Json)> = Vec::new();
     for row in &rows {
         let created = row.get("time_created").integer().unwrap_or_default();
@@ -201,7 +196,7 @@ fn messages(database: &Database, id: &str) -> Look<Vec<Json>> {
 }
 
 /// A message or a part: what its row holds as JSON, and the ids that have columns of their own.
-fn entry(row: &Row<'_>, ids: &[(&str, &str)]) -> (String, Json) {
+fn entry(row: &Row, ids: &[(&str, &str)]) -> (String, Json) {
     let id = row.get("id").text().unwrap_or_default();
     let data = row.get("data").text().and_then(|data| serde_json::from_str(data).ok());
     let mut data = data.filter(Json::is_object).unwrap_or_default();
