@@ -22,7 +22,7 @@ fn changing_a_setting_keeps_comments_order_and_the_link_to_the_file() {
     sandbox.abide(["config", "set", "policy", "keep"]).ok();
     assert!(sandbox.config().join("config.toml").is_symlink());
     let text = std::fs::read_to_string(real).unwrap();
-    assert_eq!(text, "# mine\nversion = 1\nscrollback = 5000 # lines\n\n# exit\npolicy = \"keep\"\n");
+    assert_eq!(text, "# mine\nversion = 2\nscrollback = 5000 # lines\n\n# exit\npolicy = \"keep\"\n");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_mistake_says_where_it_is_what_is_allowed_and_what_was_meant() {
 #[test]
 fn a_file_for_a_newer_abide_is_refused_with_an_upgrade_hint() {
     let sandbox = sandbox();
-    sandbox.write("home/.config/abide/config.toml", "version = 2\n");
+    sandbox.write("home/.config/abide/config.toml", "version = 99\n");
     assert!(sandbox.abide(["config", "list"]).fails(1).contains("upgrade abide"));
 }
 

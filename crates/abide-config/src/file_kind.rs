@@ -15,6 +15,10 @@ use crate::text::printable;
 /// One step from a version of the schema to the next.
 pub(crate) type Migration = fn(&mut Draft);
 
+/// The step to a version that only has settings which the one before did not know: nothing in a file changes. The version says
+/// to an older abide that it must not read the file.
+pub(crate) fn additions(_: &mut Draft) {}
+
 /// A kind of file.
 pub(crate) trait FileKind: Record {
     /// What the file is called in the reference.

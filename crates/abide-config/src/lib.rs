@@ -26,6 +26,9 @@ mod schema;
 mod settings;
 mod text;
 mod value;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod versions;
 mod workspace;
 
 pub use agent::{Agent, IdSource, LastWords, Sign};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use abide_model::{EnvRef, Permission, Place, Policy, PrefixKey, StatusBar, Substrate, UnitMode};
 
 use crate::agent::Agent;
-use crate::file_kind::FileKind;
+use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
 use crate::reader::Reader;
 use crate::rule::{AgentName, Count, EnvName, Flag, JournalSize, Named, OneOf, Prefix, Reference, Size};
@@ -73,6 +73,7 @@ record! {
 
 impl FileKind for Settings {
     const TITLE: &'static str = "config.toml";
+    const MIGRATIONS: &'static [Migration] = &[additions];
 
     fn check(&self, at: &mut Reader<'_>) {
         self.agents.iter().for_each(|(name, agent)| agent.check(name, at));

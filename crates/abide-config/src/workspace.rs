@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use abide_model::{EnvRef, Isolation, Place, Policy};
 
 use crate::agent::Agent;
-use crate::file_kind::FileKind;
+use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
 use crate::path;
 use crate::reader::Reader;
@@ -66,6 +66,7 @@ impl Mount {
 
 impl FileKind for Workspace {
     const TITLE: &'static str = "workspaces/<name>.toml";
+    const MIGRATIONS: &'static [Migration] = &[additions];
 
     fn check(&self, at: &mut Reader<'_>) {
         self.agents.iter().for_each(|(name, agent)| agent.check(name, at));

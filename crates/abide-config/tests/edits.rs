@@ -22,20 +22,20 @@ fn mount(source: &str, isolation: Isolation) -> Edit {
 #[test]
 fn a_value_is_replaced_and_nothing_else() {
     let sandbox = Sandbox::with_settings(
-        "# mine\r\nversion = 1\r\n\r\n  policy  =  'keep'   # for ever\r\n[trash] # bin\r\nkeep_days = 0x0e\r\n",
+        "# mine\r\nversion = 2\r\n\r\n  policy  =  'keep'   # for ever\r\n[trash] # bin\r\nkeep_days = 0x0e\r\n",
     );
     sandbox.config.set("policy", "clean").unwrap();
     sandbox.config.set("trash.keep_days", "30").unwrap();
     assert_eq!(
         sandbox.settings_text(),
-        "# mine\r\nversion = 1\r\n\r\n  policy  =  \"clean\"   # for ever\r\n[trash] # bin\r\nkeep_days = 30\r\n"
+        "# mine\r\nversion = 2\r\n\r\n  policy  =  \"clean\"   # for ever\r\n[trash] # bin\r\nkeep_days = 30\r\n"
     );
 }
 
 #[test]
 fn a_new_setting_goes_where_its_like_are() {
     let sandbox =
-        Sandbox::with_settings("version = 1\nrole = \"a\" # r\n\n# the bin\n[trash]\nkeep_days = 3\n# end\n");
+        Sandbox::with_settings("version = 2\nrole = \"a\" # r\n\n# the bin\n[trash]\nkeep_days = 3\n# end\n");
     for (key, value) in [
         ("scrollback", "5000"),
         ("trash.max_size", "1GiB"),
@@ -45,7 +45,7 @@ fn a_new_setting_goes_where_its_like_are() {
     ] {
         sandbox.config.set(key, value).unwrap();
     }
-    let expected = r##"version = 1
+    let expected = r##"version = 2
 role = "a" # r
 scrollback = 5000
 
@@ -68,7 +68,7 @@ A = "env:B"
 #[test]
 fn dotted_keys_and_inline_tables_are_extended_in_their_own_way() {
     let sandbox = Sandbox::with_settings(
-        "version = 1\ntrash.keep_days = 3 # d\nrole = \"a\"\nenv = { A = \"1\" }\nagents = { claude = { args = [] } }\n",
+        "version = 2\ntrash.keep_days = 3 # d\nrole = \"a\"\nenv = { A = \"1\" }\nagents = { claude = { args = [] } }\n",
     );
     sandbox.config.set("trash.max_size", "1GiB").unwrap();
     sandbox.config.set("env.B", "2").unwrap();
@@ -77,7 +77,7 @@ fn dotted_keys_and_inline_tables_are_extended_in_their_own_way() {
     sandbox.config.set("agents.codex.args", "[\"-x\"]").unwrap();
     assert_eq!(
         sandbox.settings_text(),
-        "version = 1\ntrash.keep_days = 3 # d\ntrash.max_size = \"1GiB\"\nrole = \"a\"\nenv = { A = \"3\", B = \"2\" }\n\
+        "version = 2\ntrash.keep_days = 3 # d\ntrash.max_size = \"1GiB\"\nrole = \"a\"\nenv = { A = \"3\", B = \"2\" }\n\
          agents = { claude = { args = [], env = { C = \"4\" } }, codex = { args = [\"-x\"] } }\n"
     );
     assert!(sandbox.config.unset("env.A").unwrap());
@@ -85,21 +85,21 @@ fn dotted_keys_and_inline_tables_are_extended_in_their_own_way() {
     assert!(sandbox.config.unset("trash").unwrap());
     assert_eq!(
         sandbox.settings_text(),
-        "version = 1\nrole = \"a\"\nenv = { B = \"2\" }\nagents = { codex = { args = [\"-x\"] } }\n"
+        "version = 2\nrole = \"a\"\nenv = { B = \"2\" }\nagents = { codex = { args = [\"-x\"] } }\n"
     );
 }
 
 #[test]
 fn a_setting_that_is_removed_leaves_the_comments_above_it_to_the_next() {
     let sandbox = Sandbox::with_settings(
-        "# top\nversion = 1\n\n# why\npolicy = \"keep\" # because\nrole = \"a\"\n\n# list\n[agents.claude] # c\nargs = [\n  \"a\", # one\n  # two\n]\n\n[trash]\nkeep_days = 3\n",
+        "# top\nversion = 2\n\n# why\npolicy = \"keep\" # because\nrole = \"a\"\n\n# list\n[agents.claude] # c\nargs = [\n  \"a\", # one\n  # two\n]\n\n[trash]\nkeep_days = 3\n",
     );
     assert!(sandbox.config.unset("policy").unwrap());
     assert!(!sandbox.config.unset("policy").unwrap());
     assert!(sandbox.config.unset("agents.claude").unwrap());
     assert_eq!(
         sandbox.settings_text(),
-        "# top\nversion = 1\n\n# why\nrole = \"a\"\n\n[trash]\nkeep_days = 3\n"
+        "# top\nversion = 2\n\n# why\nrole = \"a\"\n\n[trash]\nkeep_days = 3\n"
     );
 }
 
@@ -110,7 +110,7 @@ fn the_first_change_makes_the_file_and_its_directory() {
     assert!(!config.unset("role").unwrap());
     assert!(!config.settings_file().exists(), "there was nothing to write");
     config.set("role", "rust").unwrap();
-    assert_eq!(fs::read_to_string(config.settings_file()).unwrap(), "version = 1\nrole = \"rust\"\n");
+    assert_eq!(fs::read_to_string(config.settings_file()).unwrap(), "version = 2\nrole = \"rust\"\n");
     assert_eq!(fs::metadata(config.settings_file()).unwrap().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(config.path()).unwrap().mode() & 0o777, 0o700);
 }
@@ -128,7 +128,7 @@ fn reading_writes_nothing() {
 
 #[test]
 fn a_wrong_value_is_refused_in_the_same_words_and_not_written() {
-    let sandbox = Sandbox::with_settings("version = 1\n");
+    let sandbox = Sandbox::with_settings("version = 2\n");
     for (key, value, message) in [
         (
             "policy",
@@ -154,7 +154,7 @@ fn a_wrong_value_is_refused_in_the_same_words_and_not_written() {
         let lines = lines(sandbox.config.set(key, value));
         assert_eq!(lines.len(), 1, "{key}: {lines:?}");
         assert!(message.is_empty() || lines[0] == message, "{key}: {lines:?}");
-        assert_eq!(sandbox.settings_text(), "version = 1\n", "{key}");
+        assert_eq!(sandbox.settings_text(), "version = 2\n", "{key}");
     }
     assert!(lines(sandbox.config.set("polcy", "keep"))[0].ends_with("(did you mean \"policy\"?)"));
     assert!(lines(sandbox.config.set("keep_days", "3"))[0].ends_with("(did you mean \"trash.keep_days\"?)"));
@@ -164,7 +164,7 @@ fn a_wrong_value_is_refused_in_the_same_words_and_not_written() {
 
 #[test]
 fn a_file_that_does_not_parse_is_left_as_it_is() {
-    let broken = "version = 1\nrole = \n# keep me\n";
+    let broken = "version = 2\nrole = \n# keep me\n";
     let sandbox = Sandbox::with_settings(broken);
     assert!(sandbox.config.set("role", "rust").is_err());
     assert!(sandbox.config.unset("role").is_err());
@@ -173,12 +173,12 @@ fn a_file_that_does_not_parse_is_left_as_it_is() {
 
 #[test]
 fn the_only_mistake_of_a_file_can_be_put_right_by_a_change() {
-    let sandbox = Sandbox::with_settings("version = 1\nrole = 5\npolcy = \"keep\"\n");
+    let sandbox = Sandbox::with_settings("version = 2\nrole = 5\npolcy = \"keep\"\n");
     let left = lines(sandbox.config.unset("polcy"));
     assert!(left.len() == 1 && left[0].contains("config.toml:2:8: role = 5"), "{left:?}");
-    let sandbox = Sandbox::with_settings("version = 1\npolcy = \"keep\"\n");
+    let sandbox = Sandbox::with_settings("version = 2\npolcy = \"keep\"\n");
     assert!(sandbox.config.unset("polcy").unwrap());
-    assert_eq!(sandbox.settings_text(), "version = 1\n");
+    assert_eq!(sandbox.settings_text(), "version = 2\n");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
     let dotfiles = sandbox.home().join("dotfiles");
     fs::create_dir(&dotfiles).unwrap();
     let target = dotfiles.join("abide.toml");
-    fs::write(&target, "version = 1 # linked\n").unwrap();
+    fs::write(&target, "version = 2 # linked\n").unwrap();
     fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
     symlink("../dotfiles/abide.toml", sandbox.config.settings_file()).unwrap();
 
@@ -195,14 +195,14 @@ fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
 
     let link = fs::symlink_metadata(sandbox.config.settings_file()).unwrap();
     assert!(link.is_symlink());
-    assert_eq!(fs::read_to_string(&target).unwrap(), "version = 1 # linked\nrole = \"rust\"\n");
+    assert_eq!(fs::read_to_string(&target).unwrap(), "version = 2 # linked\nrole = \"rust\"\n");
     assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o640);
     assert_eq!(fs::read_dir(&dotfiles).unwrap().count(), 1, "nothing may be left beside the file");
 }
 
 #[test]
 fn what_a_killed_change_left_behind_is_cleared_by_the_next() {
-    let sandbox = Sandbox::with_settings("version = 1\n");
+    let sandbox = Sandbox::with_settings("version = 2\n");
     fs::write(sandbox.config.path().join(".config.toml.4711.abide-tmp"), "half a fi").unwrap();
     fs::write(sandbox.config.path().join(".config.toml.backup"), "not ours").unwrap();
     sandbox.config.set("role", "rust").unwrap();
@@ -212,7 +212,7 @@ fn what_a_killed_change_left_behind_is_cleared_by_the_next() {
 #[test]
 fn get_tells_a_default_from_what_the_file_says() {
     let sandbox =
-        Sandbox::with_settings("version = 1\nscrollback = 10_000\n[agents.claude]\nargs = [ 'a',  \"b\" ]\n");
+        Sandbox::with_settings("version = 2\nscrollback = 10_000\n[agents.claude]\nargs = [ 'a',  \"b\" ]\n");
     let get = |key: &str| {
         let entry = sandbox.config.get(key).unwrap();
         (entry.value, entry.origin)
@@ -244,7 +244,7 @@ fn a_workspace_is_made_changed_and_removed() {
     let web = named("web");
     let made = sandbox.config.create_workspace(&web, "~/src/web", &[set("policy", "keep")]).unwrap();
     assert_eq!(made.dir, sandbox.home().join("src/web"));
-    assert_eq!(sandbox.workspace_text("web"), "version = 1\ndir = \"~/src/web\"\npolicy = \"keep\"\n");
+    assert_eq!(sandbox.workspace_text("web"), "version = 2\ndir = \"~/src/web\"\npolicy = \"keep\"\n");
     assert!(lines(sandbox.config.create_workspace(&web, "/srv", &[]))[0].contains("exists already"));
 
     let edits = [
@@ -254,7 +254,7 @@ fn a_workspace_is_made_changed_and_removed() {
     ];
     let edited = sandbox.config.edit_workspace(&web, &edits).unwrap();
     assert_eq!(edited.mounts.len(), 2);
-    let expected = r#"version = 1
+    let expected = r#"version = 2
 dir = "~/src/web"
 policy = "keep"
 
@@ -284,7 +284,7 @@ A = "env:B"
 
 #[test]
 fn of_several_edits_all_happen_or_none() {
-    let text = "version = 1\ndir = \"/srv/web\"\n";
+    let text = "version = 2\ndir = \"/srv/web\"\n";
     let sandbox = Sandbox::with_workspace("web", text);
     let edits = [set("policy", "keep"), mount("/", Isolation::Shared)];
     let message = &lines(sandbox.config.edit_workspace(&named("web"), &edits))[0];
@@ -298,12 +298,12 @@ fn of_several_edits_all_happen_or_none() {
 #[test]
 fn mounts_in_one_line_are_changed_in_one_line() {
     let sandbox =
-        Sandbox::with_workspace("w", "version = 1\ndir = \"/w\"\nmounts = [{ source = \"/a\" }] # m\n");
+        Sandbox::with_workspace("w", "version = 2\ndir = \"/w\"\nmounts = [{ source = \"/a\" }] # m\n");
     let add = mount("/b", Isolation::Shared);
     sandbox.config.edit_workspace(&named("w"), &[add]).unwrap();
     assert_eq!(
         sandbox.workspace_text("w"),
-        "version = 1\ndir = \"/w\"\nmounts = [{ source = \"/a\" }, { source = \"/b\" }] # m\n"
+        "version = 2\ndir = \"/w\"\nmounts = [{ source = \"/a\" }, { source = \"/b\" }] # m\n"
     );
     sandbox.config.edit_workspace(&named("w"), &[Edit::RemoveMount { target: "/a".into() }]).unwrap();
     assert_eq!(sandbox.config.workspace(&named("w")).unwrap().mounts.len(), 1);
@@ -329,7 +329,7 @@ fn what_does_not_exist_is_not_changed_and_nothing_is_made() {
 
 #[test]
 fn changes_by_threads_at_once_lose_nothing() {
-    let sandbox = Sandbox::with_settings("version = 1\n");
+    let sandbox = Sandbox::with_settings("version = 2\n");
     std::thread::scope(|scope| {
         for thread in 0..8 {
             let config = sandbox.config.clone();
@@ -356,7 +356,7 @@ fn one_of_many_processes() {
 
 #[test]
 fn changes_by_processes_at_once_lose_nothing() {
-    let sandbox = Sandbox::with_settings("version = 1\n");
+    let sandbox = Sandbox::with_settings("version = 2\n");
     let children: Vec<_> = (0..6)
         .map(|number| {
             Command::new(std::env::current_exe().unwrap())

@@ -10,6 +10,7 @@ mod lifecycle;
 mod links;
 mod modes;
 mod mounts;
+mod versions;
 
 /// The body of the processes that the tests start. On its own it does nothing.
 #[test]
