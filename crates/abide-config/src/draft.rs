@@ -89,11 +89,7 @@ impl Draft {
         let table = table_at(self.document.as_table_mut(), parents)
             .ok_or_else(|| no_place("is inside something that is no section of the file"))?;
         match table.get_mut(key) {
-            Some(Item::Value(old)) => {
-                let decor = old.decor().clone();
-                *old = value.clone();
-                *old.decor_mut() = decor;
-            }
+            Some(Item::Value(old)) => replace(old, value.clone()),
             Some(_) => return Err(no_place("is a section of the file")),
             None => drop(table.insert(key, Item::Value(value.clone().decorated(" ", "")))),
         }
@@ -152,6 +148,13 @@ impl Draft {
         }
         self.touched.push(path);
     }
+}
+
+/// Puts `new` in the place of `old`, with the comment that stands there.
+pub(crate) fn replace(old: &mut Value, new: Value) {
+    let decor = old.decor().clone();
+    *old = new;
+    *old.decor_mut() = decor;
 }
 
 /// The last key of `path` and those before it; `None` if it leads through a list.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use toml_edit::Document;
+use toml_edit::{Document, Item};
 
-use crate::draft::{Draft, NoPlace};
+use crate::draft::{Draft, NoPlace, replace};
 use crate::error::ConfigError;
 use crate::mistake::{Mistake, Mistakes};
 use crate::path::{self, Position, find_nearest};
@@ -75,7 +75,10 @@ impl Source {
 
     /// Notes the current version, and takes the draft so far for the file's own content.
     fn stamp<T: FileKind>(&mut self) {
-        self.draft.document_mut()[VERSION] = toml_edit::value(T::VERSION);
+        match &mut self.draft.document_mut()[VERSION] {
+            Item::Value(old) => replace(old, T::VERSION.into()),
+            absent => *absent = toml_edit::value(T::VERSION),
+        }
         self.draft.settle();
     }
 
