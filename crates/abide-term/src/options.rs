@@ -42,7 +42,7 @@ impl Rgb {
 /// Settings that outlive any reset by the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Lines kept after they left the top of the primary screen.
+    /// Lines kept after they left the top of the primary screen, counted as the program wrote them and not as wrapped.
     pub scrollback: usize,
     /// What colour queries say the default text colour is.
     pub default_fg: Rgb,

@@ -94,7 +94,7 @@ impl Vt {
         for row in &lines[..dropped] {
             let view = RowView { cells: &row.cells, wrapped: row.wrapped, plain: false };
             let clusters = &self.clusters;
-            self.scrollback.push(view, |id| first_char(clusters, id));
+            self.scrollback.append(view, |id| first_char(clusters, id));
             self.scrolled_off += 1;
         }
         for place in places.iter_mut() {

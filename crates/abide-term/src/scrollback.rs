@@ -3,6 +3,9 @@
 //! Lines are stored encoded, in pages, and decoded when somebody looks. A page is dropped whole, so forgetting the
 //! oldest line costs nothing most of the time. All lines were written at one width; when the width changes they are all
 //! wrapped anew at once, which takes a few milliseconds for ten thousand of them because plain lines are cut as bytes.
+//!
+//! The limit counts lines as the program wrote them, not the rows that a width makes of them: a narrow view makes more
+//! rows and loses nothing. A bound on the bytes stands beside it, for lines without end.
 
 use std::collections::VecDeque;
 
@@ -13,6 +16,13 @@ use crate::line;
 /// A page is closed when it holds this many bytes or lines.
 const PAGE_BYTES: usize = 32 << 10;
 const PAGE_LINES: usize = 512;
+/// What a row costs beside its text.
+const ROW_COST: usize = size_of::<u32>();
+/// Bytes that the rows may take up: so many for each line of the limit, within these bounds. A checkpoint of the largest
+/// still fits into its slot.
+const BYTES_PER_LINE: usize = 512;
+const LEAST_MAX_BYTES: usize = 32 << 20;
+const MOST_MAX_BYTES: usize = 192 << 20;
 
 /// A run of consecutive lines.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +44,10 @@ impl Page {
         &self.bytes[start..self.ends[i] as usize]
     }
 
+    fn size(&self) -> usize {
+        self.bytes.len() + self.ends.len() * ROW_COST
+    }
+
     fn is_full(&self) -> bool {
         self.bytes.len() >= PAGE_BYTES || self.ends.len() >= PAGE_LINES
     }
@@ -47,27 +61,43 @@ pub(crate) struct Scrollback {
     start: u64,
     /// Number that the next line gets.
     end: u64,
+    /// Rows among the kept ones that end a line of the program.
+    complete: usize,
+    /// Bytes of all pages, with what their rows cost beside the text.
+    bytes: usize,
+    /// Lines of the program that are kept.
     limit: usize,
     cols: usize,
 }
 
 impl Scrollback {
     pub(crate) fn new(limit: usize, cols: usize) -> Self {
-        Self { pages: VecDeque::new(), start: 0, end: 0, limit, cols }
+        Self { pages: VecDeque::new(), start: 0, end: 0, complete: 0, bytes: 0, limit, cols }
     }
 
+    /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// Adds a line at the end.
+    fn max_bytes(&self) -> usize {
+        self.limit.saturating_mul(BYTES_PER_LINE).clamp(LEAST_MAX_BYTES, MOST_MAX_BYTES)
+    }
+
+    /// Adds a row that the program scrolled off; what is too much goes at the other end.
     pub(crate) fn push(&mut self, row: RowView, first_char: impl Fn(u32) -> char) {
+        self.append(row, first_char);
+        self.trim();
+    }
+
+    /// Adds a row that a change of size moved here. It may be moved back, so nothing goes for it.
+    pub(crate) fn append(&mut self, row: RowView, first_char: impl Fn(u32) -> char) {
         if self.limit == 0 {
             return;
         }
         let page = self.open_page();
         page.has_ids |= line::encode(row, first_char, &mut page.bytes);
-        self.close_line();
+        self.close_row(row.wrapped);
     }
 
     fn open_page(&mut self) -> &mut Page {
@@ -82,17 +112,42 @@ impl Scrollback {
         &mut self.pages[last]
     }
 
-    fn close_line(&mut self) {
+    fn close_row(&mut self, wrapped: bool) {
         if let Some(page) = self.pages.back_mut() {
+            let start = page.ends.last().map_or(0, |end| *end as usize);
+            self.bytes += page.bytes.len() - start + ROW_COST;
             page.ends.push(page.bytes.len() as u32);
             self.end += 1;
         }
-        if self.len() > self.limit {
-            self.start += 1;
-            let first_gone = |page: &Page| page.first + page.ends.len() as u64 <= self.start;
-            if self.pages.front().is_some_and(first_gone) {
-                self.pages.pop_front();
+        self.complete += usize::from(!wrapped);
+    }
+
+    /// Forgets the oldest rows until both bounds are kept.
+    #[inline]
+    fn trim(&mut self) {
+        while self.complete > self.limit {
+            self.forget_oldest();
+        }
+        self.trim_bytes();
+    }
+
+    #[inline]
+    fn trim_bytes(&mut self) {
+        while self.bytes > self.max_bytes() && self.pages.len() > 1 {
+            let second = self.pages[1].first;
+            while self.start < second {
+                self.forget_oldest();
             }
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(page) = self.pages.front() else { return };
+        self.complete -= usize::from(!line::is_wrapped(page.line((self.start - page.first) as usize)));
+        self.start += 1;
+        if page.first + page.ends.len() as u64 <= self.start {
+            self.bytes -= page.size();
+            self.pages.pop_front();
         }
     }
 
@@ -123,9 +178,12 @@ impl Scrollback {
         let mut cells = Vec::new();
         let wrapped = self.read(last, &mut cells);
         self.end -= 1;
+        self.complete -= usize::from(!wrapped);
         if let Some(page) = self.pages.back_mut() {
+            let before = page.size();
             page.ends.pop();
             page.bytes.truncate(page.ends.last().map_or(0, |end| *end as usize));
+            self.bytes -= before - page.size();
             if page.ends.is_empty() {
                 self.pages.pop_back();
             }
@@ -139,13 +197,15 @@ impl Scrollback {
             && let Some(page) = self.pages.back_mut()
         {
             let start = page.ends.iter().rev().nth(1).map_or(0, |end| *end as usize);
+            self.complete += usize::from(line::is_wrapped(&page.bytes[start..]));
             line::end(&mut page.bytes[start..]);
+            self.trim();
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.pages.clear();
-        self.start = self.end;
+        (self.start, self.complete, self.bytes) = (self.end, 0, 0);
     }
 
     /// Wraps every line anew for another width.
@@ -164,6 +224,7 @@ impl Scrollback {
             }
             if !wrapped || i + 1 == old.len() {
                 self.push_logical(&mut logical, wrapped, &first_char);
+                self.trim_bytes();
             }
         }
     }
@@ -182,7 +243,7 @@ impl Scrollback {
             let mut rows = crate::reflow::split(&logical.cells, cols).peekable();
             while let Some(row) = rows.next() {
                 let wrapped = rows.peek().is_some() || open;
-                self.push(RowView { cells: row, wrapped, plain: false }, first_char);
+                self.append(RowView { cells: row, wrapped, plain: false }, first_char);
             }
         }
         logical.text.clear();
@@ -192,7 +253,7 @@ impl Scrollback {
     fn push_plain(&mut self, text: &[u8], wrapped: bool) {
         if self.limit > 0 {
             line::encode_plain(text, wrapped, &mut self.open_page().bytes);
-            self.close_line();
+            self.close_row(wrapped);
         }
     }
 
@@ -237,10 +298,16 @@ impl Scrollback {
             self.pages.push_back(page);
         }
         self.end = end;
-        self.start = (skipped as u64).min(end).max(end.saturating_sub(self.limit as u64));
-        while self.pages.front().is_some_and(|page| page.first + page.ends.len() as u64 <= self.start) {
-            self.pages.pop_front();
+        self.start = 0;
+        self.bytes = self.pages.iter().map(Page::size).sum();
+        let ends_line = |page: &Page, i| !line::is_wrapped(page.line(i));
+        let complete = |page: &Page| (0..page.ends.len()).filter(|i| ends_line(page, *i)).count();
+        self.complete = self.pages.iter().map(complete).sum();
+        let skipped = (skipped as u64).min(end);
+        while self.start < skipped || (self.limit == 0 && self.start < end) {
+            self.forget_oldest();
         }
+        self.trim();
         Some(())
     }
 
@@ -327,6 +394,31 @@ mod tests {
             back.rewrap(9, |_| '?');
             assert_eq!(texts(&back), [&format!("{first}fgh"), "xy"]);
         }
+    }
+
+    #[test]
+    fn the_limit_counts_lines_and_not_the_rows_that_a_width_makes_of_them() {
+        let lines: Vec<String> = (0..50).map(|n| format!("{n:02}") + &"x".repeat(38)).collect();
+        let pairs: Vec<(&str, bool)> = lines.iter().map(|text| (text.as_str(), false)).collect();
+        let mut back = filled(30, 40, &pairs);
+        for cols in [2, 7, 39, 80] {
+            back.rewrap(cols, |_| '?');
+            assert_eq!(back.complete, 30);
+        }
+        assert_eq!(texts(&back), lines[20..]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_bounded_by_its_bytes() {
+        let row: Vec<Cell> = vec![Cell::default().narrow('x' as u32); 2000];
+        let mut back = Scrollback::new(5, 2000);
+        for _ in 0..3 * LEAST_MAX_BYTES / 2000 {
+            back.push(RowView { cells: &row, wrapped: true, plain: true }, |_| '?');
+        }
+        assert_eq!(back.bytes, back.pages.iter().map(Page::size).sum::<usize>());
+        assert!(back.bytes <= LEAST_MAX_BYTES && back.bytes > LEAST_MAX_BYTES / 2);
+        back.push(RowView { cells: &row, wrapped: false, plain: true }, |_| '?');
+        assert_eq!(back.complete, 1);
     }
 
     #[test]

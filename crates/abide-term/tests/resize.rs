@@ -190,9 +190,40 @@ fn lines_are_counted_from_the_beginning_also_when_they_have_become_more() {
         term.feed(format!("{n:035}\r\n").as_bytes());
     }
     term.resize(Size { cols: 10, rows: 5 });
-    assert_eq!(term.scrollback_len(), 100);
     let before = term.scrolled_off();
+    assert!(before >= term.scrollback_len() as u64);
     assert!(before >= 100, "{before}");
     term.feed(b"more\r\n");
     assert_eq!(term.scrolled_off(), before + 1);
+}
+
+/// Numbered lines of 8 to 157 columns.
+fn numbered_lines(lines: std::ops::Range<usize>) -> String {
+    lines.map(|n| format!("{n:06} {}\r\n", "x".repeat(n * 7 % 150 + 1))).collect()
+}
+
+fn kept(term: &Term) -> Vec<String> {
+    full_text(term).lines().map(|line| line[..6].to_owned()).collect()
+}
+
+#[test]
+fn a_narrow_view_loses_no_line_within_the_limit_and_neither_does_output_meanwhile() {
+    let options = Options { scrollback: 1000, ..Options::default() };
+    let mut term = Term::new(Size { cols: 160, rows: 40 }, options.clone());
+    term.feed(numbered_lines(0..1500).as_bytes());
+    let before = kept(&term);
+    assert!(before.len() >= 1000);
+    for cols in [80, 20, 2, 40, 160] {
+        term.resize(Size { cols, rows: 40 });
+        assert!(Term::restore(&term.dump(), options.clone()).unwrap().scrollback_len() >= 1000);
+    }
+    assert!(kept(&term) == before);
+    term.resize(Size { cols: 20, rows: 40 });
+    term.feed(numbered_lines(1500..1600).as_bytes());
+    term.resize(Size { cols: 160, rows: 40 });
+    let after = kept(&term);
+    assert!(after.len() >= 1000, "{}", after.len());
+    assert_eq!(after.last().map(String::as_str), Some("001599"));
+    let expected: Vec<String> = (1600 - after.len()..1600).map(|n| format!("{n:06}")).collect();
+    assert!(after == expected);
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct MuxOptions {
     /// What the status bar calls the instance; the unit directory's name where empty.
     pub name: String,
-    /// Lines kept after they left the screen.
+    /// Lines kept after they left the screen, counted as the program wrote them.
     pub scrollback: usize,
     /// The size of each session's journal; 0 keeps none on disk.
     pub journal_bytes: u64,
