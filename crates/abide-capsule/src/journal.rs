@@ -15,7 +15,9 @@
 //! completed [`SyncJob`] counts.
 //!
 //! A journal that can not be on disk (turned off, disk full) is the same thing with nothing to recover: keeping the
-//! session going is worth more than being able to redraw it. This module neither parses output nor knows what a
+//! session going is worth more than being able to redraw it. Where a file system copies what is rewritten, a page that
+//! had its space once may need new space later: every page is made writable before it is written to, and where that
+//! fails the journal goes on in memory. This module neither parses output nor knows what a
 //! checkpoint holds.
 
 mod checkpoint;
@@ -115,7 +117,10 @@ impl Journal {
                 return Ok((Self::create(path, capacity, generation)?, None));
             }
         };
-        let journal = Self::resume(path, &recovered, generation)?;
+        let journal = Self::resume(path, &recovered, generation).unwrap_or_else(|err| {
+            tracing::warn!("{} can be read but not written, so nothing is added to it: {err}", path.display());
+            Self::memory()
+        });
         Ok((journal, Some(recovered)))
     }
 
@@ -133,7 +138,7 @@ impl Journal {
             let _ = std::fs::remove_file(&unfinished);
         })?;
         let mut ring = Ring::map(file, capacity, Slots::fresh(path, header.ring_id))?;
-        ring.prepare(0);
+        ring.prepare(0)?;
         Ok(Self { store: Store::Ring(Box::new(ring)), head: 0 })
     }
 
@@ -149,7 +154,7 @@ impl Journal {
         ring.slots.resizes = recovered.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.resizes);
         ring.prepared_to = recovered.to;
         ring.forgotten_to = recovered.to - recovered.to % PAGE;
-        ring.prepare(recovered.to);
+        ring.prepare(recovered.to)?;
         ring.map.store(layout::HEAD, recovered.to);
         // Only now: a head that an earlier boot left unsynced must not be taken for one of this boot.
         layout::stamp(&ring.file, generation)?;
@@ -163,15 +168,40 @@ impl Journal {
 
     /// Where to read the next output into; never empty.
     pub fn space(&mut self) -> &mut [u8] {
+        let head = self.head;
+        if let Store::Ring(ring) = &mut self.store
+            && let Err(err) = ring.make_writable(head)
+        {
+            self.give_up(&err);
+        }
         match &mut self.store {
             Store::Memory(buffer) => buffer,
-            Store::Ring(ring) => ring.space(self.head),
+            Store::Ring(ring) => {
+                let place = ring.place(head, ring.room(head));
+                ring.map.bytes_mut(place)
+            }
         }
+    }
+
+    /// Goes on in memory.
+    fn give_up(&mut self, err: &io::Error) {
+        tracing::warn!("a journal has no room on its disk, so its session goes on without one: {err}");
+        self.store = Self::memory().store;
     }
 
     /// Takes note that `n` bytes were read into [`Journal::space`], and gives them back for parsing.
     pub fn commit(&mut self, n: usize) -> &[u8] {
         let start = self.head;
+        if let Store::Ring(ring) = &mut self.store {
+            let end = start + (n as u64).min(ring.room(start));
+            if let Err(err) = ring.commit(start..end) {
+                let read = ring.map.bytes_mut(ring.place(start, end - start)).to_vec();
+                self.give_up(&err);
+                if let Store::Memory(buffer) = &mut self.store {
+                    buffer[..read.len()].copy_from_slice(&read);
+                }
+            }
+        }
         match &mut self.store {
             Store::Memory(buffer) => {
                 let n = n.min(buffer.len());
@@ -181,7 +211,6 @@ impl Journal {
             Store::Ring(ring) => {
                 let n = (n as u64).min(ring.room(start));
                 self.head += n;
-                ring.commit(start..self.head);
                 ring.map.bytes_mut(ring.place(start, n))
             }
         }
@@ -192,6 +221,9 @@ impl Journal {
         let Store::Ring(ring) = &mut self.store else { return };
         if ring.size == Some(size) {
             return;
+        }
+        if let Err(err) = ring.map.populate(0..HEADER_LEN) {
+            return self.give_up(&err);
         }
         ring.size = Some(size);
         let (at, position, packed) = layout::resize_entry(ring.resizes, self.head, size);
@@ -251,16 +283,17 @@ impl Ring {
         start..start + length
     }
 
-    fn space(&mut self, head: u64) -> &mut [u8] {
+    /// Makes the pages writable that the next read and its commit write to. A page that was written back is
+    /// write-protected, and a process that is killed while the kernel waits for such a page in the middle of a read loses
+    /// what was being copied. The first pages are all that a PTY fills.
+    fn make_writable(&mut self, head: u64) -> io::Result<()> {
         let place = self.place(head, self.room(head));
-        // A page that was written back is write-protected, and a process that is killed while the kernel waits for
-        // such a page in the middle of a read loses what was being copied. The first pages are all that a PTY fills.
-        self.map.touch(place.start..place.end.min(place.start + 2 * PAGE));
-        self.map.bytes_mut(place)
+        self.map.populate(place.start..place.end.min(place.start + 2 * PAGE))?;
+        self.map.populate(0..HEADER_LEN)
     }
 
-    fn commit(&mut self, read: Range<u64>) {
-        self.prepare(read.end);
+    fn commit(&mut self, read: Range<u64>) -> io::Result<()> {
+        self.prepare(read.end)?;
         self.map.store(layout::HEAD, read.end);
         if read.start.saturating_sub(self.forgotten_to) >= FORGET_BATCH {
             let until = read.start - read.start % PAGE;
@@ -269,19 +302,21 @@ impl Ring {
             }
             self.forgotten_to = until;
         }
+        Ok(())
     }
 
     /// Makes sure that the window at `head` is zero.
-    fn prepare(&mut self, head: u64) {
+    fn prepare(&mut self, head: u64) -> io::Result<()> {
         let window = layout::window(self.capacity);
         if self.prepared_to >= head + window {
-            return;
+            return Ok(());
         }
         for piece in self.pieces(self.prepared_to..head + 2 * window) {
-            self.map.populate(piece.clone());
+            self.map.populate(piece.clone())?;
             self.map.bytes_mut(piece).fill(0);
         }
         self.prepared_to = head + 2 * window;
+        Ok(())
     }
 
     /// A range of positions as ranges of the map: one, or two where it goes round the end.
@@ -323,7 +358,7 @@ fn allocate(file: &File, length: u64) -> io::Result<()> {
 }
 
 /// Renames a file that we can not use: it may be somebody's, or worth a look.
-fn set_aside(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     for n in 0..1000 {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".damaged-{n}"));

@@ -1,12 +1,14 @@
 //! The journal as the mux uses it, across deaths at every point.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use abide_capsule::journal::{Chunk, Journal, Recovered};
 use abide_capsule::session::Size;
+use abide_testkit::SmallDisk;
 use proptest::prelude::*;
 
 const CAPACITY: u64 = 64 << 10;
@@ -329,6 +331,24 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Sync),
         2 => bytes(3000).prop_map(Step::Die),
     ]
+}
+
+#[test]
+fn a_journal_on_a_full_disk_goes_on_in_memory_and_hands_on_every_byte() {
+    let fixture = Fixture::new();
+    let disk = SmallDisk::mount(fixture.dir.path(), 1);
+    let (mut journal, _) = fixture.open();
+    journal.resized(size(80));
+    write(&mut journal, b"before");
+    disk.unreserve("s.ring");
+    disk.fill();
+    let output: Vec<u8> = (0..200_000u32).map(|n| (n % 251) as u8 + 1).collect();
+    write(&mut journal, &output);
+    journal.resized(size(90));
+    assert!(!journal.is_on_disk());
+    let (mut next, recovered) = fixture.open();
+    assert!(recovered.is_some() && !next.is_on_disk());
+    write(&mut next, &output);
 }
 
 proptest! {

@@ -90,6 +90,7 @@ fn every_event() -> Vec<Event> {
         size: Size::default(),
         title: "t".into(),
         cwd: Some("/".into()),
+        process_cwd: None,
         exit: Some(Exit::Signal(9)),
         activity: Some(Activity {
             state: Doing::NeedsInput,

@@ -4,9 +4,11 @@ pub mod harness;
 pub mod log;
 pub mod model_api;
 mod sandbox;
+mod small_disk;
 mod terminal;
 
 pub use sandbox::{Run, Sandbox};
+pub use small_disk::SmallDisk;
 pub use terminal::Terminal;
 
 use std::path::PathBuf;

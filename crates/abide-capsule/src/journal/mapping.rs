@@ -46,8 +46,18 @@ impl Mapping {
         place.store(value.to_le(), Ordering::Release);
     }
 
-    /// Makes the pages of `range` present and writable, as a read into them would, but without changing them.
-    pub fn touch(&mut self, range: Range<u64>) {
+    /// Makes the pages of `range` present and writable without changing them, as writing to them would, except that
+    /// a file system without room is an error here and a fatal signal there.
+    pub fn populate(&mut self, range: Range<u64>) -> io::Result<()> {
+        match self.advise(range.clone(), Advice::LinuxPopulateWrite) {
+            // A kernel before 5.14 does not know the advice.
+            Err(rustix::io::Errno::INVAL) => self.touch(range),
+            result => return Ok(result?),
+        }
+        Ok(())
+    }
+
+    fn touch(&mut self, range: Range<u64>) {
         let bytes = self.bytes_mut(range);
         for at in (0..bytes.len()).step_by(super::PAGE as usize).chain(bytes.len().checked_sub(1)) {
             let place = &raw mut bytes[at];
@@ -56,24 +66,17 @@ impl Mapping {
         }
     }
 
-    /// Brings the pages of `range` into memory in one call instead of a fault for each.
-    pub fn populate(&mut self, range: Range<u64>) {
-        self.advise(range, Advice::LinuxPopulateWrite);
-    }
-
     /// Takes the pages of `range` out of our memory. They stay in the page cache.
     pub fn forget(&mut self, range: Range<u64>) {
-        self.advise(range, Advice::LinuxDontNeed);
+        // This only saves memory.
+        let _ = self.advise(range, Advice::LinuxDontNeed);
     }
 
-    fn advise(&mut self, range: Range<u64>, advice: Advice) {
+    fn advise(&mut self, range: Range<u64>, advice: Advice) -> rustix::io::Result<()> {
         let page = super::PAGE;
         let (at, len) = self.clamp(&(range.start - range.start % page..range.end.next_multiple_of(page)));
         // SAFETY: the range is within the map, and neither advice changes what a shared file mapping holds.
-        let result =
-            unsafe { rustix::mm::madvise(self.start.add(at).as_ptr().cast::<c_void>(), len, advice) };
-        // Advice only saves time or memory, and older kernels know less of it.
-        let _ = result;
+        unsafe { rustix::mm::madvise(self.start.add(at).as_ptr().cast::<c_void>(), len, advice) }
     }
 
     fn clamp(&self, range: &Range<u64>) -> (usize, usize) {

@@ -125,7 +125,7 @@ impl Server {
 
     pub fn answer_kill(&mut self, id: ClientId, session: &SessionId, key: Key) {
         if matches!(key, Key::Char('y' | 'Y')) {
-            self.tell_keeper(&ToKeeper::Kill { id: *session });
+            self.tell_keeper(ToKeeper::Kill { id: *session });
         } else {
             self.say(id, "not killed");
         }

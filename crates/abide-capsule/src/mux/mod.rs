@@ -33,6 +33,7 @@ mod recover;
 mod scroll;
 mod server;
 mod session;
+mod settling;
 mod sgr;
 mod show;
 mod snapshot;

@@ -1,13 +1,14 @@
 //! Rebuilding a session's screen from its journal.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use abide_term::{Options, Term};
 
 use super::compose::row_text;
 use super::options::MuxOptions;
-use crate::journal::{Chunk, Journal, Recovered};
+use crate::journal::{self, Chunk, Journal, Recovered};
 use crate::session::Size;
 
 /// A journal whose replay killed this many muxes in a row is not replayed again.
@@ -33,21 +34,27 @@ pub(super) fn rebuild(ring: &Path, options: &MuxOptions, generation: u64, size: 
     if options.journal_bytes == 0 {
         return empty(Journal::memory());
     }
-    let (mut journal, recovered) = Journal::open(ring, options.journal_bytes, generation);
-    let Some(recovered) = recovered else { return empty(journal) };
     let attempts = Attempts::of(ring);
-    let mut term = if attempts.begin() {
-        replay(&recovered, options, size)
-    } else {
-        tracing::error!("{} can not be replayed; the session goes on with an empty screen", ring.display());
-        blank(options, size)
+    // Before it is opened, which may be what kills.
+    if !attempts.begin() {
+        tracing::error!("{} cannot be replayed; the session goes on with an empty screen", ring.display());
+        if let Err(err) = journal::set_aside(ring) {
+            tracing::warn!("{} cannot be set aside: {err}", ring.display());
+            return empty(Journal::memory());
+        }
+    }
+    let (mut journal, recovered) = Journal::open(ring, options.journal_bytes, generation);
+    let Some(recovered) = recovered else {
+        attempts.succeeded();
+        return empty(journal);
     };
+    let mut term = replay(&recovered, options, size);
     let earlier_run = recovered.generation() != generation;
     if earlier_run {
         begin_anew(&mut term);
     }
     term.resize(term_size(size));
-    if earlier_run || attempts.are_too_many() {
+    if earlier_run {
         // What the journal holds no longer leads to this state by itself.
         if let Err(err) = journal.checkpoint(&term.dump()) {
             tracing::warn!("{} can not be written: {err}", ring.display());
@@ -131,7 +138,9 @@ impl Attempts {
         if self.are_too_many() {
             return false;
         }
-        let _ = fs::write(&self.path, vec![b'.'; self.count + 1]);
+        // Appended, so that a full disk does not set the count back.
+        let counted = File::options().append(true).create(true).open(&self.path);
+        let _ = counted.and_then(|mut file| file.write_all(b"."));
         true
     }
 

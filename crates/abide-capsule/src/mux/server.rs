@@ -20,7 +20,9 @@ use super::layout::Layout;
 use super::options::MuxOptions;
 use super::persist::{LayoutFile, Saved};
 use super::session::{MAX_INPUT, Session};
+use super::settling::Settling;
 use super::spawn::Asked;
+use super::upstream::ToKeeperQueue;
 use super::wait::Waiting;
 use crate::link::{Link, LinkError, ToKeeper, ToMux};
 use crate::protocol::{ByeReason, Colors, Event};
@@ -85,6 +87,10 @@ pub(super) struct Server {
     pub stopping: Option<String>,
     pub retiring: bool,
     syncing: Option<JoinHandle<()>>,
+    /// Ended sessions whose journals are on their way to disk.
+    pub settling: Settling,
+    /// What the keeper had no room for yet.
+    pub to_keeper: ToKeeperQueue,
     /// When everything has begun that begins with us.
     begun_at: Option<Instant>,
     /// The time of the present round.
@@ -97,6 +103,7 @@ enum Ready {
     Signals,
     Link,
     Listener,
+    Settled,
     Client(ClientId, PollFlags),
     Terminal(ClientId, PollFlags),
     Session(usize, PollFlags),
@@ -116,6 +123,7 @@ impl Server {
         let options = read_options(options);
         let unit = Unit::new(unit.as_path());
         let file = LayoutFile::read(&unit);
+        let settling = Settling::new()?;
         let policy = if options.links { LinkPolicy::All } else { LinkPolicy::Harmless };
         let mut server = Self {
             link,
@@ -138,6 +146,8 @@ impl Server {
             waiting: Vec::new(),
             asked: Vec::new(),
             numbers: 0,
+            settling,
+            to_keeper: ToKeeperQueue::default(),
             stopping: None,
             retiring: false,
             syncing: None,
@@ -154,7 +164,7 @@ impl Server {
         server.hear_keeper()?;
         let known: Vec<SessionId> = server.sessions.iter().map(|session| session.id).collect();
         server.layout.retain(|session| known.contains(session));
-        server.tell_keeper(&ToKeeper::Ready);
+        server.tell_keeper(ToKeeper::Ready);
         Ok(server)
     }
 
@@ -177,7 +187,11 @@ impl Server {
         for &one in &ready {
             match one {
                 Ready::Signals => self.on_signals()?,
-                Ready::Link => self.hear_keeper()?,
+                Ready::Link => {
+                    self.to_keeper.flush(&self.link);
+                    self.hear_keeper()?;
+                }
+                Ready::Settled => self.tell_settled(),
                 Ready::Listener => self.accept(),
                 Ready::Client(id, flags) if flags.intersects(!PollFlags::OUT) => {
                     self.hear_client(id, flags.contains(PollFlags::IN));
@@ -198,10 +212,11 @@ impl Server {
     }
 
     fn wait(&self) -> Result<Vec<Ready>, MuxError> {
-        let mut who = vec![Ready::Signals, Ready::Link, Ready::Listener];
+        let mut who = vec![Ready::Signals, Ready::Link, Ready::Settled, Ready::Listener];
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
-            PollFd::new(&self.link, PollFlags::IN),
+            PollFd::new(&self.link, flags(true, !self.to_keeper.is_empty())),
+            PollFd::new(&self.settling, PollFlags::IN),
             PollFd::new(&self.listener, PollFlags::IN),
         ];
         if !self.may_accept() {
@@ -387,10 +402,11 @@ impl Server {
         let exit = session.exit.unwrap_or(Exit::Code(0));
         if super::spawn::is_passing(&session) && self.stopping.is_none() {
             super::spawn::forget_journal(&session, &self.unit);
+            self.tell_keeper(ToKeeper::Drained { id: session.id });
         } else {
-            session.settle();
+            // The keeper is told when it is on disk, and no screen waits for that.
+            self.settling.begin(session.id, session.take_settlement());
         }
-        self.tell_keeper(&ToKeeper::Drained { id: session.id });
         if self.ended.len() == MAX_ENDED {
             self.ended.pop_front();
         }
@@ -408,6 +424,12 @@ impl Server {
             }
         } else {
             self.say_to_all(&format!("{label} ended ({exit})"));
+        }
+    }
+
+    fn tell_settled(&mut self) {
+        for id in self.settling.finished() {
+            self.tell_keeper(ToKeeper::Drained { id });
         }
     }
 
@@ -449,8 +471,11 @@ impl Server {
             // Its own errors were reported; that it is over is all that matters.
             let _ = syncing.join();
         }
+        for id in self.settling.wait_for_all() {
+            self.tell_keeper(ToKeeper::Drained { id });
+        }
         for session in &mut self.sessions {
-            session.settle();
+            session.take_settlement().run();
         }
         let deadline = Instant::now() + LAST_WORDS;
         loop {

@@ -157,6 +157,9 @@ impl Session {
         if let Err(err) = rustix::termios::tcsetwinsize(&self.master, winsize) {
             tracing::warn!(session = %self.id, "its terminal can not be resized: {err}");
         }
+        // What a program asked to be told of its size. It may have no other notice, and nothing else to write.
+        let news = self.term.take_replies();
+        self.send(&news);
         true
     }
 
@@ -347,12 +350,11 @@ impl Session {
         None
     }
 
-    /// Brings everything to disk and waits for it.
-    pub fn settle(&mut self) {
-        self.checkpoint();
-        if let Some(Err(err)) = self.sync_job().map(SyncJob::run) {
-            tracing::warn!(session = %self.id, "its journal may not be on disk: {err}");
-        }
+    /// Takes out the work of bringing everything to disk; the session shows nothing afterwards.
+    pub fn take_settlement(&mut self) -> Settlement {
+        let journal = std::mem::replace(&mut self.journal, Journal::memory());
+        let nothing = Term::new(abide_term::Size { cols: 0, rows: 0 }, abide_term::Options::default());
+        Settlement { id: self.id, journal, term: std::mem::replace(&mut self.term, nothing) }
     }
 
     pub fn is_journaled(&self) -> bool {
@@ -370,6 +372,26 @@ impl Session {
 
     pub fn exited_at(&self) -> Option<Instant> {
         self.exited_at
+    }
+}
+
+/// The work of bringing all of a session's journal to disk, which may take as long as the disk likes.
+pub(super) struct Settlement {
+    id: SessionId,
+    journal: Journal,
+    term: Term,
+}
+
+impl Settlement {
+    /// Writes the last checkpoint and waits for the disk.
+    pub fn run(mut self) {
+        if !self.journal.is_on_disk() {
+            return;
+        }
+        let written = self.journal.checkpoint(&self.term.dump()).and_then(|()| self.journal.sync_job());
+        if let Err(err) = written.and_then(|job| job.map_or(Ok(()), SyncJob::run)) {
+            tracing::warn!(session = %self.id, "its journal may not be on disk: {err}");
+        }
     }
 }
 

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::client::ClientId;
 use super::layout::Direction;
+use super::place::Placement;
 use super::server::Server;
 use super::session::Session;
 use crate::link::{SessionInfo, ToKeeper};
 use crate::protocol::{Done, Event, Refusal, SpawnReply, Upgrade, error_code};
-use crate::session::{SessionId, SpawnSpec};
+use crate::session::{SessionId, Size, SpawnSpec};
 use crate::text::OsText;
 use crate::unit::Unit;
 
@@ -59,8 +60,9 @@ impl Server {
         let spec = SpawnSpec {
             id: self.free_id(),
             name: program.unwrap_or_default().to_string_lossy().into_owned(),
-            cwd: cwd_of(session).into_os_string().into(),
-            size: session.size(),
+            // Not where it says it is: nothing makes sure that such a path exists, or that asking about it ever ends.
+            cwd: process_cwd(session).unwrap_or_else(|| PathBuf::from("/")).into_os_string().into(),
+            size: self.size_of_new(&place, session),
             env: Vec::new(),
             umask: None,
             meta: serde_json::json!({ "shell": argv, PASSING: true }),
@@ -68,6 +70,19 @@ impl Server {
         };
         let like = Some(session.id);
         self.ask_to_spawn(client, What::Shell(place), spec, like);
+    }
+
+    /// The size that a new shell will have, so that it begins with it.
+    fn size_of_new(&self, place: &Where, session: &Session) -> Size {
+        let Some(tab) = self.layout.tab_of(&session.id) else { return session.size() };
+        let size = tab.size.unwrap_or_else(|| session.size());
+        let Where::Beside(beside, direction) = place else { return size };
+        let mut layout = self.layout.clone();
+        let new = self.free_id();
+        let tab = layout.split(beside, *direction, &new);
+        let placement = layout.tab(tab).map(|tab| Placement::of(tab, size));
+        let pane = placement.and_then(|placement| placement.panes.into_iter().find(|pane| pane.session == new));
+        pane.map_or(size, |pane| pane.rect.size())
     }
 
     /// Starts what a request asks for.
@@ -174,7 +189,7 @@ impl Server {
         }
         let number = self.next_number();
         self.asked.push(Asked { number, client, what: What::Upgrade { request }, session: None });
-        self.tell_keeper(&ToKeeper::Upgrade { exe: upgrade.exe });
+        self.tell_keeper(ToKeeper::Upgrade { exe: upgrade.exe });
     }
 
     pub fn upgrade_failed(&mut self, text: &str) {
@@ -234,11 +249,15 @@ fn shell_of(session: &Session) -> Option<Vec<OsText>> {
     (!argv.is_empty()).then_some(argv)
 }
 
-/// Where a session is: where it says, if that is a directory here, or where its process is.
-pub(super) fn cwd_of(session: &Session) -> PathBuf {
-    let said = session.term.cwd().and_then(local_path).filter(|path| path.is_dir());
-    let is = || std::fs::read_link(format!("/proc/{}/cwd", session.pid)).ok().filter(|path| path.is_dir());
-    said.or_else(is).unwrap_or_else(|| PathBuf::from("/"))
+/// Where a session says that it is, if that is on this machine. Nothing was asked about that path: it may be in a file
+/// system that does not answer, and this process is the one that all screens depend on.
+pub(super) fn announced_cwd(session: &Session) -> Option<PathBuf> {
+    session.term.cwd().and_then(local_path)
+}
+
+/// Where a session's process is. Reading the link does not touch what it leads to.
+pub(super) fn process_cwd(session: &Session) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{}/cwd", session.pid)).ok()
 }
 
 /// The path of a `file:` address of this machine.

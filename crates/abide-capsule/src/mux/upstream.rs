@@ -1,11 +1,15 @@
 //! The keeper: what it tells, and telling it.
 
+use std::collections::VecDeque;
 use std::io;
 
 use super::server::{MuxError, Server, stop_message};
 use super::session::Session;
-use crate::link::{LinkError, SessionInfo, ToKeeper, ToMux};
+use crate::link::{Link, LinkError, SessionInfo, ToKeeper, ToMux};
 use crate::protocol::ByeReason;
+
+/// Messages that the keeper has not taken; more than the sessions that it may have.
+const MAX_TO_KEEPER: usize = 4096;
 
 impl Server {
     /// Hears everything that the keeper has said so far.
@@ -61,10 +65,58 @@ impl Server {
         self.stopping = Some(note);
     }
 
-    /// Tells the keeper something. If it does not hear, it is gone, which the next round finds out.
-    pub fn tell_keeper(&self, message: &ToKeeper) {
-        if let Err(err) = self.link.send(message, &[]) {
-            tracing::warn!("the keeper could not be told something: {err}");
+    /// Tells the keeper something, as soon as it has room for it.
+    pub fn tell_keeper(&mut self, message: ToKeeper) {
+        self.to_keeper.0.push_back(message);
+        self.to_keeper.flush(&self.link);
+    }
+}
+
+/// Messages that the keeper had no room for yet. None is dropped: an end that it did not hear of would keep the instance
+/// alive for ever.
+#[derive(Debug, Default)]
+pub(super) struct ToKeeperQueue(VecDeque<ToKeeper>);
+
+impl ToKeeperQueue {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sends what the link has room for.
+    pub fn flush(&mut self, link: &Link) {
+        while let Some(message) = self.0.front() {
+            match link.send(message, &[]) {
+                Ok(()) => {}
+                Err(LinkError::Full) if self.0.len() <= MAX_TO_KEEPER => return,
+                // If it is gone, the next round finds that out.
+                Err(err) => tracing::warn!("the keeper could not be told something: {err}"),
+            }
+            self.0.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionId;
+
+    #[test]
+    fn a_keeper_that_does_not_read_for_a_while_hears_everything_afterwards() {
+        let (ours, theirs) = Link::pair().unwrap();
+        ours.set_nonblocking().unwrap();
+        theirs.set_nonblocking().unwrap();
+        let mut queue = ToKeeperQueue::default();
+        for n in 1..=3000 {
+            queue.0.push_back(ToKeeper::Drained { id: SessionId(n) });
+            queue.flush(&ours);
+        }
+        assert!(!queue.is_empty(), "the link has room for all, so nothing was tested");
+        let mut heard = Vec::new();
+        while let Ok(Some((ToKeeper::Drained { id }, _))) = theirs.recv() {
+            heard.push(id);
+            queue.flush(&ours);
+        }
+        assert_eq!(heard, (1..=3000).map(SessionId).collect::<Vec<_>>());
     }
 }

@@ -68,7 +68,7 @@ impl Server {
                 self.reply(client, id, evidence);
             }
             Verb::Shutdown(shutdown) => {
-                self.tell_keeper(&ToKeeper::Shutdown { note: shutdown.reason });
+                self.tell_keeper(ToKeeper::Shutdown { note: shutdown.reason });
                 self.reply(client, id, Ok(Done {}));
             }
         }
@@ -116,7 +116,8 @@ impl Server {
             pid: session.pid,
             size: session.size(),
             title: session.term.title().to_owned(),
-            cwd: Some(super::spawn::cwd_of(session).into_os_string().into()),
+            cwd: super::spawn::announced_cwd(session).map(|path| path.into_os_string().into()),
+            process_cwd: super::spawn::process_cwd(session).map(|path| path.into_os_string().into()),
             exit: session.exit,
             activity: Some(session.activity(self.now)),
             quiet_ms: u64::try_from(session.quiet_for(self.now).as_millis()).unwrap_or(u64::MAX),

@@ -212,9 +212,12 @@ pub struct SessionStatus {
     /// Its terminal's title, control characters removed.
     #[serde(default)]
     pub title: String,
-    /// Where it says it is working (OSC 7), or where it was started.
+    /// Where it says it is working (OSC 7). The path is the program's word: it may not exist, and looking at it may hang.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<OsText>,
+    /// Where its process is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_cwd: Option<OsText>,
     /// How it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,

@@ -216,6 +216,7 @@ impl Mux {
             size: session.info.size,
             title: session.stream.summary(),
             cwd: None,
+            process_cwd: None,
             exit: session.info.exited,
             activity: None,
             quiet_ms: 0,

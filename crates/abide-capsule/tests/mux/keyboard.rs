@@ -31,6 +31,8 @@ tests![
     a_session_hears_when_it_loses_the_focus_and_when_it_gets_it_back,
     keys_in_the_kitty_encoding_pass_and_the_prefix_is_found_in_it,
     an_escape_alone_is_passed_and_sequences_stay_whole,
+    a_program_that_wants_reports_of_its_size_gets_one_at_once,
+    a_new_pane_has_its_size_from_the_start,
 ];
 
 fn attach(capsule: &Capsule) -> Terminal {
@@ -458,4 +460,35 @@ fn an_escape_alone_is_passed_and_sequences_stay_whole() {
     terminal.wait_text("<\\x1bx>");
     terminal.type_keys("é");
     terminal.wait_text("<\\xc3\\xa9>");
+}
+
+fn a_program_that_wants_reports_of_its_size_gets_one_at_once() {
+    let capsule = Capsule::running(&["raw", "\\e[?2048h"]);
+    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    terminal.wait_text("listening");
+    terminal.resize(100, 30);
+    terminal.wait_text("[48;29;100;");
+}
+
+fn a_new_pane_has_its_size_from_the_start() {
+    let mut capsule = Capsule::new();
+    let sizes = capsule.file("sizes");
+    let mut first = part("main", &["shell"]);
+    let script = format!("stty size >> {}; exec sleep 1000", sizes.display());
+    first.meta = serde_json::json!({ "shell": ["sh", "-c", script] });
+    capsule.launch(first);
+    let mut terminal = attach(&capsule);
+    let said = |count: usize| {
+        wait_for("the size", || {
+            let text = std::fs::read_to_string(&sizes).unwrap_or_default();
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            (lines.len() == count).then_some(lines)
+        })
+    };
+    terminal.type_keys("\x02%");
+    assert_eq!(said(1), ["23 39"]);
+    terminal.type_keys("\x02\"");
+    assert_eq!(said(2)[1], "11 39");
+    terminal.type_keys("\x02c");
+    assert_eq!(said(3)[2], "23 80");
 }

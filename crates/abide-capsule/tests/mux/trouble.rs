@@ -10,6 +10,7 @@ use abide_capsule::protocol::{
 };
 use rustix::process::Signal;
 
+use abide_testkit::SmallDisk;
 use crate::support::{CALL, Capsule, exe, id, part, send_signal, shell, wait_for};
 use crate::terminal::Terminal;
 use crate::tests;
@@ -32,6 +33,7 @@ tests![
     the_scrollback_of_an_earlier_run_is_there_and_its_modes_are_not,
     names_come_back_with_each_session_of_a_later_run,
     a_client_that_breaks_off_leaves_no_trace,
+    a_full_disk_under_the_journal_stops_neither_the_session_nor_the_mux,
 ];
 
 fn ctrl_c_reaches_a_program_that_floods() {
@@ -326,4 +328,23 @@ fn a_client_that_breaks_off_leaves_no_trace() {
     capsule.send_line("main", "fine");
     capsule.wait_text("main", "you said fine");
     assert_eq!(capsule.status().sessions[0].exit, None);
+}
+
+fn a_full_disk_under_the_journal_stops_neither_the_session_nor_the_mux() {
+    let mut capsule = Capsule::new();
+    let disk = SmallDisk::mount(&capsule.unit.journal_dir(), 16);
+    capsule.launch(part("s1", &["shell"]));
+    capsule.wait_text("s1", "ready$");
+    let mux = capsule.status().mux_pid;
+    disk.unreserve("s1.ring");
+    disk.fill();
+    capsule.send_line("s1", "lines 30000");
+    capsule.wait_text("s1", "line 30000");
+    let status = capsule.status();
+    assert_eq!((status.mux_pid, status.sessions[0].journaled), (mux, false));
+    send_signal(mux, Signal::KILL);
+    capsule.send_line("s1", "still here");
+    capsule.wait_text("s1", "you said still here");
+    capsule.call(&Shutdown { reason: "full".into() });
+    capsule.ended();
 }
