@@ -118,7 +118,10 @@ impl Journal {
             }
         };
         let journal = Self::resume(path, &recovered, generation).unwrap_or_else(|err| {
-            tracing::warn!("{} can be read but not written, so nothing is added to it: {err}", path.display());
+            tracing::warn!(
+                "{} can be read but not written, so nothing is added to it: {err}",
+                path.display()
+            );
             Self::memory()
         });
         Ok((journal, Some(recovered)))

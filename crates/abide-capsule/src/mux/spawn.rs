@@ -81,7 +81,8 @@ impl Server {
         let new = self.free_id();
         let tab = layout.split(beside, *direction, &new);
         let placement = layout.tab(tab).map(|tab| Placement::of(tab, size));
-        let pane = placement.and_then(|placement| placement.panes.into_iter().find(|pane| pane.session == new));
+        let pane =
+            placement.and_then(|placement| placement.panes.into_iter().find(|pane| pane.session == new));
         pane.map_or(size, |pane| pane.rect.size())
     }
 

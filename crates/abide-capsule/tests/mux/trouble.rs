@@ -10,10 +10,10 @@ use abide_capsule::protocol::{
 };
 use rustix::process::Signal;
 
-use abide_testkit::SmallDisk;
 use crate::support::{CALL, Capsule, exe, id, part, send_signal, shell, wait_for};
 use crate::terminal::Terminal;
 use crate::tests;
+use abide_testkit::SmallDisk;
 
 tests![
     ctrl_c_reaches_a_program_that_floods,
