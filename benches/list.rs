@@ -101,7 +101,6 @@ fn instance(id: InstanceId) -> Instance {
             cwd: project.clone(),
             generation: 1,
             setup: None,
-            label: None,
             conversation: Some(Conversation {
                 id: "1b9f6c1e-6c0e-4e43-9f55-0f6f7f6c2a11".into(),
                 origin: Origin::Minted,

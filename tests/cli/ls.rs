@@ -1,3 +1,5 @@
+use abide_model::Scope;
+
 use crate::common::{add_instance, sandbox};
 
 #[test]
@@ -16,6 +18,36 @@ fn instances_are_listed_with_their_status_and_scope() {
     for expected in [id.as_str(), "shop", "restorable (stopped)", sandbox.work().to_str().unwrap()] {
         assert!(row.contains(expected), "{expected} is missing from:\n{table}");
     }
+}
+
+#[test]
+fn a_role_has_a_column_where_not_all_have_the_same() {
+    let sandbox = sandbox();
+    add_instance(&sandbox, |_| {});
+    assert!(!sandbox.abide(["ls"]).ok().contains("ROLE"));
+    add_instance(&sandbox, |instance| instance.role = "reviewer".into());
+    let table = sandbox.abide(["ls"]).ok();
+    assert!(table.contains("ROLE") && table.contains("reviewer") && table.contains("default"), "{table}");
+}
+
+#[test]
+fn a_list_is_narrowed_to_a_directory_or_a_workspace() {
+    let sandbox = sandbox();
+    let here = add_instance(&sandbox, |_| {});
+    let below = add_instance(&sandbox, |instance| instance.scope.dir.push("api"));
+    let shop = add_instance(&sandbox, |instance| {
+        instance.scope = Scope { workspace: Some("shop".into()), ..Scope::directory("/srv/shop".into()) };
+    });
+    let listed = |args: &[&str]| {
+        let listing = sandbox.abide([&["ls", "--json"], args].concat()).json();
+        let rows = listing["instances"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&["."]), [here.as_str(), below.as_str()]);
+    assert_eq!(listed(&["./api"]), [below.as_str()]);
+    assert_eq!(listed(&["--scope", "shop"]), [shop.as_str()]);
+    assert_eq!(listed(&[]).len(), 3);
+    assert!(sandbox.abide(["ls", "/nowhere"]).ok().contains("Nothing was launched from there"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod activity;
 mod attach;
+mod coming_back;
 mod common;
 mod conversations;
 mod conversations_kept;

@@ -47,6 +47,14 @@ fn what_is_at_risk_is_shown_and_keeping_it_keeps_it() {
     assert_eq!(terminal.wait_for_end(), 0);
     assert_eq!(host.state(&id), "restorable (dirty)");
     assert!(tree(&host, &id).join("notes.md").exists());
+    assert_eq!(host.row(&id).unwrap()["decided_by"], "operator");
+    let outcomes = std::fs::read_to_string(host.home().join("log/outcomes.jsonl")).unwrap();
+    let decided: Vec<serde_json::Value> =
+        outcomes.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let decided: Vec<&str> = decided.iter().filter_map(|line| line["decided_by"].as_str()).collect();
+    assert_eq!(decided, ["undecided", "operator"], "{outcomes}");
+    let explained = host.abide(["explain", &id]).ok();
+    assert!(explained.contains("chose to keep it") && explained.contains("operator"), "{explained}");
 }
 
 #[test]
@@ -81,6 +89,7 @@ fn a_terminal_that_goes_away_while_the_question_is_open_has_kept_everything() {
     let (terminal, id) = end_with_work(&host);
     terminal.close();
     assert_eq!(host.state(&id), "restorable (dirty)");
+    assert_eq!(host.row(&id).unwrap()["decided_by"], "undecided");
     eventually("nothing to run", || host.processes().is_empty().then_some(()));
     assert!(tree(&host, &id).join("notes.md").exists());
 }
@@ -125,7 +134,8 @@ fn a_load_where_something_is_kept_offers_to_come_back_to_it() {
     // What runs where nothing is asked for is something else, and no reason not to come back.
     let terminal = sit_down(&host, "load");
     let offer = terminal.wait_for("resume or start new");
-    assert!(offer.contains("▸ 1  Start new") && offer.contains(&format!("Resume ab-{id}")), "{offer}");
+    assert!(offer.contains("▸ 1  Start new") && offer.contains(&format!("Resume ab-{id}  stub")), "{offer}");
+    assert!(offer.contains("default · "), "the role is named:\n{offer}");
     terminal.keys(&["2", "Enter"]);
     let preserved = terminal.wait_for("?? notes.md");
     assert!(preserved.contains("has not changed since"), "{preserved}");
@@ -162,4 +172,96 @@ fn ejecting_shows_what_would_go_and_no_is_the_default() {
     terminal.keys(&["Enter"]);
     terminal.wait_for("Nothing was ended");
     assert_eq!(host.state(&id), "active");
+}
+
+/// A kept worktree instance that holds a new file.
+fn kept_with_work(host: &Host, args: &[&str]) -> String {
+    let id = load(host, &[&["--isolation", "worktree"], args].concat());
+    std::fs::write(tree(host, &id).join("notes.md"), "notes").unwrap();
+    host.abide(["stop", &id]).ok();
+    id
+}
+
+#[test]
+fn the_same_command_typed_again_offers_what_it_started_before() {
+    let host = host_with_repo();
+    let id = kept_with_work(&host, &["--keep", "--name", "review", "--", "--fast"]);
+    for (flags, fits) in [
+        ("load stub --isolation worktree", true),
+        ("load stub --isolation worktree --keep", true),
+        ("load stub --name review --isolation worktree -- --fast", true),
+        ("load stub --isolation clone", false),
+        ("load stub --isolation worktree --clean", false),
+        ("load stub --new --isolation worktree", false),
+        ("load stub -- --slow", false),
+    ] {
+        let terminal = sit_down(&host, flags);
+        if fits {
+            let offer = terminal.wait_for("resume or start new");
+            assert!(offer.contains("Resume review"), "{flags}:\n{offer}");
+            terminal.keys(&["Escape"]);
+            assert_eq!(terminal.wait_for_end(), 0);
+        } else {
+            terminal.wait_for("stub pid");
+            terminal.text("exit 0");
+            terminal.keys(&["Enter"]);
+            terminal.wait_for_end();
+        }
+    }
+    assert_eq!(host.state(&id), "restorable (stopped)");
+}
+
+#[test]
+fn a_load_that_can_not_ask_says_what_is_kept_and_how_to_come_back() {
+    let host = host_with_repo();
+    let id = kept_with_work(&host, &[]);
+    let mut command = host.command(host.program());
+    let out = command.current_dir(repo(&host)).args(["load", "stub", "--detach"]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{complaint}");
+    assert!(complaint.contains(&format!("ab-{id} is kept here")), "{complaint}");
+    assert!(complaint.contains(&format!("abide resume {id}")), "{complaint}");
+}
+
+#[test]
+fn a_resume_shows_what_the_tree_holds_and_asks_before_it_is_used() {
+    let host = host_with_repo();
+    let id = kept_with_work(&host, &[]);
+    let terminal = sit_down(&host, &format!("resume {id}"));
+    let shown = terminal.wait_for("?? notes.md");
+    assert!(shown.contains("has not changed since") && shown.contains("default · "), "{shown}");
+    terminal.keys(&["Escape"]);
+    terminal.wait_for("Nothing was started");
+    assert_eq!(host.state(&id), "restorable (stopped)");
+    let terminal = sit_down(&host, &format!("resume {id}"));
+    terminal.wait_for("?? notes.md");
+    terminal.keys(&["Enter"]);
+    terminal.wait_for("stub pid");
+    assert_eq!(host.state(&id), "active");
+}
+
+#[test]
+fn a_tree_whose_repository_diverged_is_resumed_by_the_flag_only() {
+    let host = host_with_repo();
+    let id = kept_with_work(&host, &[]);
+    git(&host, &repo(&host), &["commit", "-q", "--amend", "-m", "rewritten"]);
+    let terminal = sit_down(&host, &format!("resume {id}"));
+    let shown = terminal.wait_for("diverged");
+    assert!(!shown.contains("use this tree as it is"), "{shown}");
+    terminal.keys(&["Enter"]);
+    terminal.wait_for("Nothing was started");
+    let complaint = host.abide(["resume", &id, "--detach"]).fails(3);
+    assert!(complaint.contains("?? notes.md") && complaint.contains("--yes"), "{complaint}");
+    assert_eq!(host.state(&id), "restorable (stopped)");
+    host.abide(["resume", &id, "--detach", "--yes"]).ok();
+    assert_eq!(host.state(&id), "active");
+}
+
+#[test]
+fn without_a_terminal_a_resume_prints_what_the_tree_holds_and_goes_on() {
+    let host = host_with_repo();
+    let id = kept_with_work(&host, &[]);
+    let run = host.abide(["resume", &id, "--detach"]);
+    assert!(run.stderr.contains("?? notes.md") && run.stderr.contains("has not changed"), "{}", run.stderr);
+    assert_eq!(run.ok(), format!("ab-{id} is back\n"));
 }

@@ -220,11 +220,24 @@ fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str)
         role: instance.role.clone(),
         outcome: outcome.to_owned(),
         reason: reason.to_owned(),
+        decided_by: instance.status.decided_by,
         extra: Extra::new(),
     };
     if let Err(error) = outcomes::append(store, &line) {
         tracing::warn!(id = %instance.id, "the outcome could not be written down: {error}");
     }
+}
+
+/// Notes that the operator, who saw the kept instance as `seen`, chose to keep it. A later run is not touched.
+pub fn keep(store: &Store, seen: &Instance) -> Result<(), Error> {
+    let kept = store.update(seen.id, |instance| -> Result<Option<Instance>, Error> {
+        let same = instance.generation == seen.generation;
+        Ok((same && instance.keep_by_choice(clock::now())).then(|| instance.clone()))
+    })?;
+    if let Some(kept) = kept {
+        note_outcome(store, &kept, "kept", &kept.status.because);
+    }
+    Ok(())
 }
 
 /// Clears up after a start that failed: nothing of a first start that holds no work is left behind, unless `keep` says

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::StatusReply;
 use abide_capsule::unit::Unit;
-use abide_model::{Doing, Instance, InstanceId, Place, Session, Timestamp};
+use abide_model::{DecidedBy, Doing, Instance, InstanceId, Place, Session, Timestamp};
 use abide_store::{Entry, Store};
 use abide_sys::clock;
 use serde::Serialize;
@@ -49,6 +49,8 @@ pub struct Row {
     pub since: Timestamp,
     /// What led to it.
     pub because: String,
+    /// Whose decision it is, where it needed one: `operator`, `policy` or `undecided`.
+    pub decided_by: Option<DecidedBy>,
     /// When it was made.
     pub created: Timestamp,
     /// How often it was started.
@@ -66,8 +68,6 @@ pub struct SessionRow {
     pub name: String,
     /// The agent it runs; `null` for a shell or another command.
     pub agent: Option<String>,
-    /// The operator's note.
-    pub label: Option<String>,
     /// The id of the conversation it is in.
     pub conversation: Option<String>,
     /// When it was first started; `null` for one that was started from inside.
@@ -128,6 +128,7 @@ impl From<&Instance> for Row {
             reason: instance.status.status.reason().map(str::to_owned),
             since: instance.status.since,
             because: instance.status.because.clone(),
+            decided_by: instance.status.decided_by,
             created: instance.created,
             generation: instance.generation,
             sessions: instance.sessions.iter().map(SessionRow::from).collect(),
@@ -141,7 +142,6 @@ impl From<&Session> for SessionRow {
             id: session.id.to_string(),
             name: session.name.clone(),
             agent: session.agent.clone(),
-            label: session.label.clone(),
             conversation: session.conversation.as_ref().map(|c| c.id.clone()),
             created: Some(session.created),
             attached: session.attached,

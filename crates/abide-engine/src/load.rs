@@ -10,9 +10,11 @@ use abide_model::{
     Decided, EnvRef, Extra, Instance, InstanceId, Isolation, Place, Policy, Recipe, Scope, Session,
     Substrate, vars,
 };
+use abide_store::{ResolveError, Store};
 use abide_sys::{clock, process};
 
 use crate::conversations::{self, Take};
+use crate::differences;
 use crate::doctor::Machine;
 use crate::equip;
 use crate::error::Error;
@@ -73,6 +75,12 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
     }
     // Held until the new instance says what it is in, so that another start at the same time finds it taken.
     let claims = taken.as_ref().map(|taken| taken.claim(around.store)).transpose()?;
+    // So is the name, by the same lock.
+    let naming = match (&request.name, &claims) {
+        (Some(_), None) => Some(around.store.lock_claims()?),
+        _ => None,
+    };
+    request.name.as_deref().map_or(Ok(()), |name| check_free(around.store, name))?;
     let (argv, adopted) = match taken {
         Some(taken) => taken.by(argv, around.settings)?,
         None => (argv, None),
@@ -82,7 +90,7 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
         instance.sessions.iter_mut().for_each(|session| session.conversation = adopted.clone());
         instance
     })?;
-    drop(claims);
+    drop((claims, naming));
     let isolated = instance.recipe.mounts.iter().filter(|mount| mount.isolation != Isolation::Shared);
     for mount in isolated.filter(|mount| !request.dir.starts_with(&mount.source)) {
         let (source, tree) = (mount.source.display(), mount.target.display());
@@ -94,6 +102,18 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
     tracing::info!(id = %instance.id, "load: {} because {}", program.decision.name(), program.reason);
     let started = start::start(around, &instance)?;
     Ok(Loaded { id: instance.id, program, warnings: started.warnings })
+}
+
+/// Refuses a name that means another instance already.
+fn check_free(store: &Store, name: &str) -> Result<(), Error> {
+    match store.resolve(name) {
+        Err(ResolveError::NotFound(_) | ResolveError::InTrash { .. } | ResolveError::TooShort(_)) => Ok(()),
+        Ok(id) => Err(Error::Other(format!(
+            "`{name}` means {} already; choose another name, or attach to it with `abide hardline {name}`",
+            id.display_name()
+        ))),
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// Refuses what a session on the host would not have: better no session than one without what it was to have.
@@ -163,7 +183,7 @@ fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Resu
 }
 
 /// The variables that `program` is given, and where their values come from.
-fn env_of(settings: &Settings, program: &Program) -> BTreeMap<String, EnvRef> {
+pub(crate) fn env_of(settings: &Settings, program: &Program) -> BTreeMap<String, EnvRef> {
     let own = match program {
         Program::Agent(agent) => settings.agents.get(agent.as_str()).map(|described| &described.env),
         Program::Shell | Program::Command(_) => None,
@@ -187,7 +207,7 @@ pub fn choose(around: &Surroundings<'_>, requested: Option<&str>) -> Decided<Pro
 }
 
 /// The command line of `program`, as the settings and the operator want it.
-fn argv(
+pub(crate) fn argv(
     program: &Program,
     settings: &Settings,
     env: &BTreeMap<OsString, OsString>,
@@ -234,6 +254,7 @@ fn instance(
     recipe.setup = own.or_else(|| request.role.setup.clone()).unwrap_or_default();
     recipe.substrate = request.substrate;
     recipe.env = env_of(settings, program);
+    recipe.configured = Some(differences::configured(around, &request.dir, &request.role, program));
     let mut instance = Instance::starting(id, scope, settings.role.to_string(), recipe, process::this(), now);
     instance.name = request.name.clone();
     instance.policy = request.policy;

@@ -37,6 +37,16 @@ pub enum Within {
     Dir(PathBuf),
 }
 
+impl Within {
+    /// Whether `instance` is one of them.
+    pub fn holds(&self, instance: &Instance) -> bool {
+        match self {
+            Self::Workspace(name) => instance.scope.workspace.as_ref() == Some(name),
+            Self::Dir(dir) => instance.scope.dir.starts_with(dir),
+        }
+    }
+}
+
 /// What a prune would do.
 #[derive(Debug)]
 pub struct Plan {
@@ -90,10 +100,7 @@ fn fits(instance: &Instance, request: &Request) -> bool {
     let kept = matches!(instance.status.status, Status::Restorable(_));
     let age = instance.status.since.age(clock::now());
     let old = request.older_than.is_none_or(|limit| age > limit);
-    let here = request.scope.as_ref().is_none_or(|scope| match scope {
-        Within::Workspace(name) => instance.scope.workspace.as_ref() == Some(name),
-        Within::Dir(dir) => instance.scope.dir.starts_with(dir),
-    });
+    let here = request.scope.as_ref().is_none_or(|scope| scope.holds(instance));
     kept && old && here
 }
 

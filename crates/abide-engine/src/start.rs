@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use abide_capsule::session::{Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_config::{Name, Settings, Workspace};
-use abide_model::{Event, Instance, Session};
+use abide_model::{Event, Instance, Session, Substrate};
 use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::clock;
@@ -82,7 +82,11 @@ fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Ve
     }
     let stamped = around.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
         // Only a removal that was decided meanwhile refuses this, and that one stands.
-        let _ = instance.apply(&Event::Launched, "the capsule runs", clock::now());
+        let because = match instance.recipe.substrate {
+            Substrate::Capsule => "the capsule runs",
+            Substrate::Tmux => "its tmux session runs",
+        };
+        let _ = instance.apply(&Event::Launched, because, clock::now());
         instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
         Ok(())
     });

@@ -1,10 +1,8 @@
-//! What the operator means by `ID`, `ID/SESSION`, a name, or nothing at all.
-
-use std::path::Path;
+//! What the operator means by `ID`, `ID/SESSION` or a name.
 
 use abide_capsule::keeper::ExitRecord;
 use abide_model::{Instance, SessionId, Status};
-use abide_store::{Entry, Store};
+use abide_store::Store;
 
 use crate::error::Error;
 use crate::{live, substrate};
@@ -97,32 +95,4 @@ fn add(known: &mut Vec<Called>, more: Vec<Called>) {
 fn listed(sessions: &[Called]) -> String {
     let all: Vec<_> = sessions.iter().map(|(id, name)| format!("{id} ({name})")).collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
-}
-
-/// The one active instance that was launched from `dir`.
-pub fn here(store: &Store, dir: &Path) -> Result<Target, Error> {
-    let mut found: Vec<Instance> = store
-        .list()?
-        .into_iter()
-        .filter_map(|entry| match entry {
-            Entry::Sound(instance) => Some(instance),
-            Entry::Damaged { .. } => None,
-        })
-        .filter(|i| i.scope.dir == dir && matches!(i.status.status, Status::Active | Status::Starting { .. }))
-        .collect();
-    match (found.pop(), found.is_empty()) {
-        (Some(instance), true) => Ok(Target { instance, session: None }),
-        (Some(last), false) => {
-            let all = found.iter().chain([&last]);
-            let all: Vec<_> = all.map(|i| i.name.clone().unwrap_or_else(|| i.id.to_string())).collect();
-            let all = all.join(", ");
-            Err(Error::Other(format!(
-                "several instances belong to this directory: {all}; name the one you mean"
-            )))
-        }
-        (None, _) => Err(Error::Other(
-            "nothing runs for this directory; `abide load` starts something, `abide ls` lists what there is"
-                .to_owned(),
-        )),
-    }
 }

@@ -16,6 +16,8 @@ use crate::trees;
 /// Takes `name` back out of the trash, with the registrations and branches of its trees. What it was called it is called
 /// again, unless another has that name by now.
 pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, Error> {
+    // Until it has its name, or none, no new instance gets that.
+    let naming = store.lock_claims()?;
     let id = store.restore(name, clock::now())?;
     let called = store.read(id)?.name;
     let taken = called.filter(|called| match store.resolve(called) {
@@ -28,6 +30,7 @@ pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<I
         }
         Ok(instance.clone())
     })?;
+    drop(naming);
     if let Some(taken) = taken {
         told(&format!(
             "another is called `{taken}` by now, so {} comes back without a name",

@@ -42,6 +42,8 @@ pub enum ExitChoice {
     Keep,
     /// Discard it, having seen what goes.
     Discard,
+    /// No operator was there to choose, or none answered: it stays kept as it is.
+    Unanswered,
 }
 
 /// What is known when an instance ends.

@@ -8,7 +8,7 @@ use crate::choice::Policy;
 use crate::id::{InstanceId, ProcessIdentity, SessionId};
 use crate::recipe::Recipe;
 use crate::session::{Conversation, Session};
-use crate::status::{Event, Refusal, Standing, Status, next};
+use crate::status::{DecidedBy, Event, Refusal, Standing, Status, next};
 use crate::time::Timestamp;
 
 /// Fields that this version does not know. They are kept, so that an older abide does not strip a newer one's.
@@ -58,6 +58,9 @@ pub struct Change {
     pub to: String,
     /// Why.
     pub because: String,
+    /// Whose decision it was, where it needed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<DecidedBy>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -121,15 +124,13 @@ impl Instance {
     ) -> Self {
         let status = Status::Starting { by, resuming: None };
         let because = "launched by the operator".to_owned();
-        let history =
-            vec![Change { at: now, to: status.to_string(), because: because.clone(), extra: Extra::new() }];
-        Self {
+        let mut instance = Self {
             version: MANIFEST_VERSION,
             id,
             name: None,
             scope,
             role,
-            status: Standing { status, since: now, because, extra: Extra::new() },
+            status: Standing { status, since: now, because, decided_by: None, extra: Extra::new() },
             policy: None,
             generation: 1,
             created: now,
@@ -138,9 +139,11 @@ impl Instance {
             sessions: Vec::new(),
             parked: Vec::new(),
             last_session: 0,
-            history,
+            history: Vec::new(),
             extra: Extra::new(),
-        }
+        };
+        instance.remember();
+        instance
     }
 
     /// Lets `event` happen to the instance, for the reason `because`. Returns whether anything changed; a refused event
@@ -153,13 +156,37 @@ impl Instance {
         if matches!(event, Event::Resume { .. }) {
             self.generation += 1;
         }
-        let to = after.to_string();
-        self.status =
-            Standing { status: after, since: now, because: because.to_owned(), extra: Extra::new() };
-        self.history.push(Change { at: now, to, because: because.to_owned(), extra: Extra::new() });
+        self.status = Standing {
+            status: after,
+            since: now,
+            because: because.to_owned(),
+            decided_by: event.decided_by(),
+            extra: Extra::new(),
+        };
+        self.remember();
+        Ok(true)
+    }
+
+    /// Notes that the operator was asked about what is kept, and chose to keep it. Whether anything changed.
+    pub fn keep_by_choice(&mut self, now: Timestamp) -> bool {
+        let kept = matches!(self.status.status, Status::Restorable(_));
+        if !kept || self.status.decided_by == Some(DecidedBy::Operator) {
+            return false;
+        }
+        let standing = &mut self.status;
+        (standing.since, standing.decided_by) = (now, Some(DecidedBy::Operator));
+        standing.because = "the operator saw what is at risk and chose to keep it".to_owned();
+        self.remember();
+        true
+    }
+
+    /// Adds the present status to the history.
+    fn remember(&mut self) {
+        let Standing { status, since, because, decided_by, .. } = &self.status;
+        let (to, because) = (status.to_string(), because.clone());
+        self.history.push(Change { at: *since, to, because, decided_by: *decided_by, extra: Extra::new() });
         let surplus = self.history.len().saturating_sub(HISTORY);
         self.history.drain(..surplus);
-        Ok(true)
     }
 
     /// An id for the next session, never given before.
@@ -209,7 +236,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::status::{Ending, Gone};
+    use crate::status::{Ending, Gone, Kept};
 
     fn me() -> ProcessIdentity {
         ProcessIdentity { pid: 1, start: 2, boot: "b".into() }
@@ -233,7 +260,8 @@ mod tests {
             "version": 1, "id": "k7p9m2xq", "name": "shop", "role": "default", "policy": "keep", "generation": 4,
             "created": at, "last_session": 9, "prepared": true,
             "scope": {"workspace": "shop", "dir": "/work/shop"},
-            "status": {"state": "restorable", "reason": "host-lost", "since": at, "because": "the boot id changed"},
+            "status": {"state": "restorable", "reason": "host-lost", "since": at, "because": "the boot id changed",
+                       "decided_by": "undecided"},
             "recipe": {
                 "place": "docker", "substrate": "capsule", "cwd": "/work/shop",
                 "image": {"tag": "abide/shop:1", "digest": "sha256:00", "role_commit": "abc", "base": "debian"},
@@ -241,16 +269,18 @@ mod tests {
                             "copy": [".env"], "tree": "shop",
                             "branch": "abide/k7p9m2xq"}],
                 "setup": ["make", "deps"], "env": {"TOKEN": "op://dev/api/token", "MODE": "fast"}, "run_flags": ["--init"],
+                "configured": {"role": "default", "place": "host", "substrate": "capsule", "isolation": "worktree",
+                               "command": ["claude"], "setup": ["make"]},
             },
             "sessions": [{
                 "id": "s9", "name": "claude", "agent": "claude", "argv": ["claude"], "cwd": "/work/shop", "generation": 2,
-                "label": "review", "created": at, "attached": at, "exit": {"code": 0, "stopped": false, "at": at},
+                "created": at, "attached": at, "exit": {"code": 0, "stopped": false, "at": at},
                 "conversation": {"id": "u-2", "origin": "minted", "bound": at, "transcript": "/t"},
                 "parked": [{"id": "u-1", "origin": "hook", "bound": at}],
                 "setup": {"config_dir": "/d", "moved": true, "resume": ["x", "{id}"], "continue_turn": true},
             }],
             "parked": [{"id": "u-0", "origin": "adopted", "bound": at}],
-            "history": [{"at": at, "to": "active", "because": "it answered"}],
+            "history": [{"at": at, "to": "active", "because": "it answered", "decided_by": "operator"}],
         });
         add_unknown_fields(&mut manifest);
         manifest
@@ -291,6 +321,21 @@ mod tests {
         assert_eq!(instance.generation, 2, "a resume begins a new generation");
         let to: Vec<_> = instance.history.iter().map(|c| c.to.as_str()).collect();
         assert_eq!(to, ["starting", "active", "restorable (host-lost)", "starting"]);
+    }
+
+    #[test]
+    fn what_the_operator_chose_is_told_from_what_was_never_answered() {
+        let mut instance = fresh();
+        instance.apply(&Event::Launched, "the capsule answers", Timestamp(2000)).unwrap();
+        instance.apply(&Event::LeftKeeping(Kept::Dirty), "work is at risk", Timestamp(3000)).unwrap();
+        assert_eq!(instance.status.decided_by, Some(DecidedBy::Undecided));
+        assert!(instance.keep_by_choice(Timestamp(4000)));
+        assert!(!instance.keep_by_choice(Timestamp(5000)), "it is chosen already");
+        assert_eq!(instance.status.status, Status::Restorable(Kept::Dirty), "what it holds is the same");
+        let decided: Vec<_> = instance.history.iter().map(|change| change.decided_by).collect();
+        assert_eq!(decided, [None, None, Some(DecidedBy::Undecided), Some(DecidedBy::Operator)]);
+        instance.apply(&Event::Resume { by: me() }, "abide load", Timestamp(6000)).unwrap();
+        assert!(!instance.keep_by_choice(Timestamp(7000)), "it is not kept but started");
     }
 
     #[test]

@@ -7,11 +7,13 @@ pub mod activity;
 pub mod choice;
 pub mod conversation;
 pub mod decide;
+pub mod differences;
 pub mod evidence;
 pub mod id;
 pub mod instance;
 pub mod leaving;
 pub mod name;
+pub mod offer;
 pub mod prefix;
 pub mod program;
 pub mod recipe;
@@ -28,11 +30,12 @@ pub use choice::{
     Choice, Isolation, Permission, Place, Policy, StatusBar, Substrate, UnitMode, UnknownChoice,
 };
 pub use decide::Decided;
+pub use differences::{Configured, Difference};
 pub use id::{InstanceId, ProcessIdentity, SessionId};
 pub use instance::{Extra, Instance, Scope};
 pub use prefix::{BadPrefixKey, PrefixKey};
 pub use recipe::{EnvRef, Recipe};
 pub use session::{Conversation, Session};
-pub use status::{Event, Standing, Status};
+pub use status::{DecidedBy, Event, Standing, Status};
 pub use text::{Safe, sanitised};
 pub use time::Timestamp;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Isolation, Place, Substrate};
+use crate::differences::Configured;
 use crate::instance::Extra;
 
 /// Where the value of an environment variable comes from. The value itself is resolved at every start and is never
@@ -170,6 +171,9 @@ pub struct Recipe {
     /// Further flags of the engine.
     #[serde(default)]
     pub run_flags: Vec<String>,
+    /// What the configuration alone said at the launch, so that a resume can show what has changed in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configured: Option<Configured>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -187,6 +191,7 @@ impl Recipe {
             setup: Vec::new(),
             env: BTreeMap::new(),
             run_flags: Vec::new(),
+            configured: None,
             extra: Extra::default(),
         }
     }

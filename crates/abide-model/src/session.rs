@@ -146,9 +146,6 @@ pub struct Session {
     /// How its agent was set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Setup>,
-    /// A note of the operator's: `review`, `tests`, ….
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
     /// The conversation it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
@@ -179,7 +176,6 @@ impl Session {
             cwd,
             generation: 1,
             setup: None,
-            label: None,
             conversation: None,
             parked: Vec::new(),
             created,

@@ -31,6 +31,15 @@ choices! {
 }
 
 choices! {
+    /// Whose decision a status is. A question that was never asked or answered is nobody's decision, and stays open.
+    DecidedBy, "decider" {
+        Operator = "operator": "the operator chose it",
+        Policy = "policy": "the policy of the launch or of its scope says so",
+        Undecided = "undecided": "no operator was asked, or none has answered",
+    }
+}
+
+choices! {
     /// How the supervisor of an instance went away.
     Gone, "way of going" {
         Crashed = "crashed": "it died",
@@ -133,6 +142,20 @@ pub enum Event {
     TakenFromTrash,
 }
 
+impl Event {
+    /// Whose decision the event is, where it ends a run or an instance.
+    pub fn decided_by(&self) -> Option<DecidedBy> {
+        match self {
+            Self::LeftKeeping(Kept::Kept) | Self::LeftFinishing(_) | Self::Discarded(Ending::Policy) => {
+                Some(DecidedBy::Policy)
+            }
+            Self::CapsuleGone(Gone::Stopped) | Self::Discarded(_) => Some(DecidedBy::Operator),
+            Self::LeftKeeping(_) | Self::CapsuleGone(_) => Some(DecidedBy::Undecided),
+            _ => None,
+        }
+    }
+}
+
 /// Why an event does not apply. Nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -209,6 +232,8 @@ pub struct Standing {
     pub since: Timestamp,
     /// What led to it, in words.
     pub because: String,
+    /// Whose decision it is, where it needed one.
+    pub decided_by: Option<DecidedBy>,
     /// Fields of a newer abide.
     pub extra: Extra,
 }
@@ -226,6 +251,8 @@ struct Record {
     since: Timestamp,
     #[serde(default)]
     because: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decided_by: Option<DecidedBy>,
     #[serde(flatten)]
     extra: Extra,
 }
@@ -256,7 +283,8 @@ impl TryFrom<Record> for Standing {
             ),
             other => return Err(format!("unknown status `{other}`")),
         };
-        Ok(Self { status, since: record.since, because: record.because, extra: record.extra })
+        let Record { since, because, decided_by, extra, .. } = record;
+        Ok(Self { status, since, because, decided_by, extra })
     }
 }
 
@@ -273,6 +301,7 @@ impl From<Standing> for Record {
             resuming,
             since: standing.since,
             because: standing.because,
+            decided_by: standing.decided_by,
             extra: standing.extra,
         }
     }
@@ -389,8 +418,13 @@ mod tests {
     #[test]
     fn standings_are_written_as_documented_and_read_back() {
         for status in statuses().into_iter().take(5) {
-            let standing =
-                Standing { status, since: Timestamp(0), because: "a test".into(), extra: Extra::default() };
+            let standing = Standing {
+                status,
+                since: Timestamp(0),
+                because: "a test".into(),
+                decided_by: None,
+                extra: Extra::default(),
+            };
             let json = serde_json::to_value(&standing).unwrap();
             assert_eq!(json["state"], standing.status.state());
             assert_eq!(serde_json::from_value::<Standing>(json).unwrap(), standing);

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use abide_model::{Extra, InstanceId, Timestamp};
+use abide_model::{DecidedBy, Extra, InstanceId, Timestamp};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ pub struct Outcome {
     pub outcome: String,
     /// Why.
     pub reason: String,
+    /// Whose decision it was, where it needed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<DecidedBy>,
     /// Anything else worth knowing.
     #[serde(flatten)]
     pub extra: Extra,
@@ -96,6 +99,7 @@ mod tests {
             role: "default".into(),
             outcome: "removed".into(),
             reason: "x".into(),
+            decided_by: None,
             extra: Extra::new(),
         }
     }

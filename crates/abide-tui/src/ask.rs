@@ -70,7 +70,7 @@ impl Asking {
                 }
             }
         }
-        page.lost.0.clone()
+        page.without_answer()
     }
 
     fn rich<A: Clone>(&mut self, page: &Page<A>) -> io::Result<A> {

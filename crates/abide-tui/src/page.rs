@@ -23,6 +23,8 @@ pub struct Page<A> {
     pub esc: Key<A>,
     /// What Ctrl-C answers, and what is answered when the terminal goes away or somebody ends us: it must do no harm.
     pub lost: Key<A>,
+    /// The answer where the terminal goes away, if that is another one than Ctrl-C gives.
+    pub unanswered: Option<A>,
 }
 
 /// What a key answers, and what the footer says of it.
@@ -87,7 +89,15 @@ impl<A> Page<A> {
     pub fn new(title: impl Into<String>, esc: Key<A>, lost: Key<A>) -> Self {
         let (title, marked, enter) = (title.into(), 0, None);
         let (about, list, notes, choices) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { title, about, list, notes, choices, marked, enter, esc, lost }
+        Self { title, about, list, notes, choices, marked, enter, esc, lost, unanswered: None }
+    }
+
+    /// The answer where no operator gives one.
+    pub fn without_answer(&self) -> A
+    where
+        A: Clone,
+    {
+        self.unanswered.clone().unwrap_or_else(|| self.lost.0.clone())
     }
 
     /// The page as it is first seen.

@@ -36,7 +36,7 @@ pub fn ask<A: Clone + PartialEq>(
         out.flush()?;
         let Some(line) = lines.next_line() else {
             writeln!(out)?;
-            return Ok(page.lost.0.clone());
+            return Ok(page.without_answer());
         };
         if let Some(answer) = answer(page, line.trim()) {
             return Ok(answer);

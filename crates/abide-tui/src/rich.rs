@@ -68,7 +68,7 @@ impl Stage {
         loop {
             self.show(draw(page, &view, self.size).encode(self.colour));
             match self.next()? {
-                Event::Lost => return Ok(page.lost.0.clone()),
+                Event::Lost => return Ok(page.without_answer()),
                 Event::Redraw => {}
                 Event::Keys(keys) => {
                     for key in keys {

@@ -7,19 +7,21 @@ mod confirm;
 mod evidence;
 mod exit;
 mod leaving;
+mod preserved;
 
 use abide_model::{Instance, InstanceId, Scope};
 
 use crate::line::{Line, Tone, table};
 use crate::page::Choice;
 
-pub use come_back::{
-    Candidate, ComeBack, HostRepo, Preserved, come_back, come_back_page, preserved, preserved_page,
-};
+pub use come_back::{Candidate, ComeBack, Launch, StartNew, come_back, come_back_page};
 pub use confirm::{Confirm, confirm, confirm_page};
 pub use evidence::{evidence_items, summary};
 pub use exit::{Seen, at_risk_page, exit_page, session_ended};
 pub use leaving::{Leaving, Live, Step, close_all_page, leaving, leaving_page, one_by_one_page, plan};
+pub use preserved::{
+    AskedBy, HostRepo, Preserved, PreservedTree, preserved, preserved_notes, preserved_page,
+};
 
 /// Whom a question is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub struct Subject {
     pub id: InstanceId,
     /// What the operator calls it.
     pub name: Option<String>,
+    /// The role it was launched with.
+    pub role: String,
     /// What runs in it.
     pub agents: Vec<String>,
     /// What it was launched from.
@@ -42,7 +46,13 @@ impl From<&Instance> for Subject {
                 agents.push(agent.clone());
             }
         }
-        Self { id: instance.id, name: instance.name.clone(), agents, scope: instance.scope.clone() }
+        Self {
+            id: instance.id,
+            name: instance.name.clone(),
+            role: instance.role.clone(),
+            agents,
+            scope: instance.scope.clone(),
+        }
     }
 }
 
@@ -52,11 +62,14 @@ impl Subject {
         if self.name.is_some() {
             line = line.and(Tone::Dim, format!(" {}", self.id.display_name()));
         }
-        if !self.agents.is_empty() {
-            line = line.and(Tone::Dim, format!(" · {}", self.agents.join(", ")));
-        }
-        line.and(Tone::Dim, " · ").and_elastic(Tone::Dim, scope(&self.scope))
+        let launched = launched_as(&self.role, &self.agents.join(", "));
+        line.and(Tone::Dim, format!(" · {launched} · ")).and_elastic(Tone::Dim, scope(&self.scope))
     }
+}
+
+/// `role (agents)`, or the role alone where no agent is known.
+fn launched_as(role: &str, agents: &str) -> String {
+    if agents.is_empty() { role.to_owned() } else { format!("{role} ({agents})") }
 }
 
 fn scope(scope: &Scope) -> String {

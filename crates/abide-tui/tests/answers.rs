@@ -8,12 +8,11 @@ mod demo;
 use std::fmt::Debug;
 
 use abide_model::decide::ExitChoice;
-use abide_model::evidence::MountEvidence;
 use abide_model::leaving::Parting;
 use abide_tui::keys::Decoder;
 use abide_tui::page::Page;
 use abide_tui::press::press;
-use abide_tui::screens::{self, ComeBack, HostRepo, Leaving, Preserved, Seen, Step};
+use abide_tui::screens::{self, AskedBy, ComeBack, HostRepo, Leaving, Preserved, Seen, StartNew, Step};
 use abide_tui::{Ask, Surface, plain};
 
 const UP: &str = "\x1b[A";
@@ -46,7 +45,7 @@ fn work_at_risk_is_acknowledged_or_one_goes_back_to_the_agent() {
         [
             ("\r", Some(Seen::GoOn)),
             (ESC, Some(Seen::Return)),
-            (CTRL_C, Some(Seen::Lost)),
+            (CTRL_C, Some(Seen::Keep)),
             ("jk \x1b[6~\x1b[5~3yq", None),
             ("/notes\r", None),
             ("/notes\r\r", Some(Seen::GoOn)),
@@ -78,7 +77,9 @@ fn the_end_of_a_session_defaults_to_what_loses_nothing() {
 
 #[test]
 fn coming_back_defaults_to_starting_new_and_a_filter_marks_what_it_finds() {
-    let many = screens::come_back_page(&demo::scope(), &demo::candidates(40));
+    let (scope, new) = (demo::scope(), StartNew::Offered);
+    let launch = demo::launch(&scope);
+    let many = screens::come_back_page(launch, new, &demo::candidates(40));
     answers(
         &many,
         [
@@ -94,16 +95,18 @@ fn coming_back_defaults_to_starting_new_and_a_filter_marks_what_it_finds() {
             (CTRL_C, Some(ComeBack::Cancel)),
         ],
     );
-    let few = screens::come_back_page(&demo::scope(), &demo::candidates(3));
+    let few = screens::come_back_page(launch, new, &demo::candidates(3));
     answers(&few, [("/\r", Some(ComeBack::New)), ("4\r", Some(ComeBack::Resume(2)))]);
-    assert_eq!(screens::come_back(&Ask::on(Surface::None, false), &demo::scope(), &[]), ComeBack::New);
+    let which = screens::come_back_page(launch, StartNew::NotOffered, &demo::candidates(3));
+    answers(&which, [("\r", Some(ComeBack::Resume(0))), (ESC, Some(ComeBack::Cancel))]);
+    assert_eq!(screens::come_back(&Ask::on(Surface::None, false), launch, new, &[]), ComeBack::New);
 }
 
 #[test]
 fn a_tree_that_diverged_can_not_be_resumed_by_any_key() {
-    let page = |host| screens::preserved_page(&demo::subject(), &demo::mounts(), &host);
+    let page = |host, asked_by| screens::preserved_page(&demo::tree(4, host), asked_by);
     answers(
-        &page(HostRepo::Unchanged),
+        &page(HostRepo::Unchanged, AskedBy::Load),
         [
             ("\r", Some(Preserved::Resume)),
             ("2\r", Some(Preserved::New)),
@@ -111,7 +114,13 @@ fn a_tree_that_diverged_can_not_be_resumed_by_any_key() {
             (CTRL_C, Some(Preserved::Cancel)),
         ],
     );
-    let diverged = page(demo::diverged());
+    answers(
+        &page(HostRepo::Unchanged, AskedBy::Resume),
+        [("\r", Some(Preserved::Resume)), ("2\r", Some(Preserved::Cancel)), (ESC, Some(Preserved::Cancel))],
+    );
+    let alone = page(demo::diverged(), AskedBy::Resume);
+    assert!(alone.choices.iter().all(|choice| choice.answer == Preserved::Cancel));
+    let diverged = page(demo::diverged(), AskedBy::Load);
     answers(
         &diverged,
         [("\r", Some(Preserved::Back)), ("2\r", Some(Preserved::New)), ("3\r", Some(Preserved::Back))],
@@ -148,14 +157,16 @@ fn leaving_has_a_letter_for_each_way_and_closing_all_asks_again() {
 fn where_nobody_can_be_asked_nothing_is_lost() {
     let nobody = Ask::on(Surface::None, false);
     assert!(!nobody.can_ask());
-    assert_eq!(screens::session_ended(&nobody, &demo::subject(), &demo::mounts(), 14), ExitChoice::Keep);
-    assert_eq!(screens::session_ended(&nobody, &demo::subject(), &[], 14), ExitChoice::Keep);
-    assert_eq!(screens::come_back(&nobody, &demo::scope(), &demo::candidates(1)), ComeBack::Cancel);
-    let mounts: &[MountEvidence] = &demo::mounts();
     assert_eq!(
-        screens::preserved(&nobody, &demo::subject(), mounts, &HostRepo::Unchanged),
-        Preserved::Cancel
+        screens::session_ended(&nobody, &demo::subject(), &demo::mounts(), 14),
+        ExitChoice::Unanswered
     );
+    assert_eq!(screens::session_ended(&nobody, &demo::subject(), &[], 14), ExitChoice::Unanswered);
+    let (scope, candidates) = (demo::scope(), demo::candidates(1));
+    let come_back = screens::come_back(&nobody, demo::launch(&scope), StartNew::Offered, &candidates);
+    assert_eq!(come_back, ComeBack::Cancel);
+    let tree = demo::tree(4, HostRepo::Unchanged);
+    assert_eq!(screens::preserved(&nobody, &tree, AskedBy::Load), Preserved::Cancel);
     assert_eq!(screens::leaving(&nobody, &demo::sessions()), Leaving::Leave(vec![Parting::Detach; 6]));
     assert_eq!(screens::leaving(&nobody, &[]), Leaving::Leave(vec![]));
     assert_eq!(screens::confirm(&nobody, &demo::question()), None);
@@ -194,7 +205,7 @@ fn plain_text_is_answered_by_number_letter_or_enter() {
 #[test]
 fn the_end_of_the_input_is_the_harmless_answer() {
     let exit = screens::exit_page(&demo::subject(), &demo::mounts(), 14);
-    assert_eq!(in_plain(&exit, &[]), (ExitChoice::Keep, 0));
-    assert_eq!(in_plain(&exit, &["7"]), (ExitChoice::Keep, 1));
+    assert_eq!(in_plain(&exit, &[]), (ExitChoice::Unanswered, 0));
+    assert_eq!(in_plain(&exit, &["7"]), (ExitChoice::Unanswered, 1));
     assert_eq!(in_plain(&screens::leaving_page(&demo::sessions()), &[]), (Step::LeaveAll, 0));
 }

@@ -12,7 +12,7 @@ use abide_tui::draw::draw;
 use abide_tui::keys::{Decoder, Key};
 use abide_tui::page::Page;
 use abide_tui::press::press;
-use abide_tui::screens::{self, HostRepo};
+use abide_tui::screens::{self, AskedBy, HostRepo, StartNew};
 use abide_tui::{line, plain};
 use proptest::prelude::*;
 
@@ -71,20 +71,37 @@ fn ending_a_session_offers_to_return_to_keep_and_to_clean_up() {
 
 #[test]
 fn coming_back_offers_a_new_start_and_every_candidate() {
-    seen("come-back", &screens::come_back_page(&demo::scope(), &demo::candidates(3)), "");
-    let many = screens::come_back_page(&demo::scope(), &demo::candidates(40));
+    let (scope, new) = (demo::scope(), StartNew::Offered);
+    let launch = demo::launch(&scope);
+    seen("come-back", &screens::come_back_page(launch, new, &demo::candidates(3)), "");
+    let many = screens::come_back_page(launch, new, &demo::candidates(40));
     seen("come-back-many", &many, "\x1b[6~jj");
+    seen("come-back-which", &screens::come_back_page(launch, StartNew::NotOffered, &demo::candidates(3)), "");
 }
 
 #[test]
 fn a_preserved_tree_is_shown_before_it_is_used_and_not_offered_where_it_diverged() {
-    let (subject, mounts) = (demo::subject(), demo::mounts());
-    seen("preserved", &screens::preserved_page(&subject, &mounts, &HostRepo::Unchanged), "");
-    seen("diverged", &screens::preserved_page(&subject, &mounts, &demo::diverged()), "");
+    let page = |number, host| screens::preserved_page(&demo::tree(number, host), AskedBy::Load);
+    seen("preserved", &page(4, HostRepo::Unchanged), "");
+    seen("diverged", &page(4, demo::diverged()), "");
     let unknown = HostRepo::Unknown(vec!["git did not answer within 5 s".into()]);
     let moved = HostRepo::Moved(vec!["main has 4 new commits".into()]);
-    seen("host-moved", &screens::preserved_page(&subject, &mounts[2..], &moved), "");
-    seen("host-unknown", &screens::preserved_page(&subject, &mounts[2..], &unknown), "");
+    let of_docs = |host| {
+        let mut tree = demo::tree(3, host);
+        tree.mounts.drain(..2);
+        screens::preserved_page(&tree, AskedBy::Load)
+    };
+    seen("host-moved", &of_docs(moved), "");
+    seen("host-unknown", &of_docs(unknown), "");
+}
+
+#[test]
+fn a_resume_shows_the_tree_and_what_has_changed_in_the_configuration() {
+    let mut tree = demo::tree(1, HostRepo::Unchanged);
+    tree.differences = demo::differences();
+    seen("resume", &screens::preserved_page(&tree, AskedBy::Resume), "");
+    let diverged = screens::preserved_page(&demo::tree(1, demo::diverged()), AskedBy::Resume);
+    seen("resume-diverged", &diverged, "");
 }
 
 #[test]
@@ -140,8 +157,10 @@ proptest! {
             }
         }
         all(&screens::at_risk_page(&demo::subject(), &demo::mounts()), &keys, size);
-        all(&screens::come_back_page(&demo::scope(), &demo::candidates(many)), &keys, size);
-        all(&screens::preserved_page(&demo::subject(), &demo::mounts(), &demo::diverged()), &keys, size);
+        let scope = demo::scope();
+        let page = screens::come_back_page(demo::launch(&scope), StartNew::Offered, &demo::candidates(many));
+        all(&page, &keys, size);
+        all(&screens::preserved_page(&demo::tree(4, demo::diverged()), AskedBy::Load), &keys, size);
         all(&screens::leaving_page(&demo::sessions()), &keys, size);
     }
 }

@@ -131,7 +131,7 @@ fn a_screen_follows_its_terminal() {
 fn a_signal_is_the_harmless_answer() {
     for (name, answer) in [
         ("leaving", "answer: Leave([Detach, Detach, Detach, Detach, Detach, Detach])"),
-        ("ended", "answer: Keep"),
+        ("ended", "answer: Unanswered"),
     ] {
         let sandbox = sandbox();
         let terminal = open(&sandbox, (100, 30), name, "here");
@@ -207,7 +207,7 @@ fn plain_text_asks_the_same() {
         let terminal = open(&sandbox, (80, 40), "ended", "plain");
         terminal.wait_for("Your choice [Enter = go on]:");
         terminal.keys(&[end]);
-        terminal.wait_for("answer: Keep");
+        terminal.wait_for("answer: Unanswered");
     }
 }
 
@@ -223,6 +223,6 @@ fn a_failed_dialog_becomes_plain_text() {
     let sandbox = sandbox();
     let mut command = sandbox.command(sandbox.program());
     let out = command.args(["show", "ended", "rich"]).stdin(Stdio::null()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&out.stdout), "answer: Keep\n");
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "answer: Unanswered\n");
     assert!(String::from_utf8_lossy(&out.stderr).contains("Your choice [Enter = go on]:"), "{out:?}");
 }

@@ -47,6 +47,7 @@ pub fn in_child() {
             role: String::new(),
             outcome: "kept".into(),
             reason: String::new(),
+            decided_by: None,
             extra: Extra::new(),
         };
         outcomes::append(&store, &outcome).unwrap();

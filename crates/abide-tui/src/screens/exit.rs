@@ -15,19 +15,22 @@ pub enum Seen {
     GoOn,
     /// The operator goes back to the agent.
     Return,
-    /// Nobody is there any more.
-    Lost,
+    /// The operator leaves, and keeps everything.
+    Keep,
+    /// The terminal went away before an answer.
+    Unanswered,
 }
 
 /// Shows what is at risk, if anything is, and asks how to end the session. `keep_days` is how long the trash keeps what
-/// is cleaned up. Where nobody answers, everything is kept.
+/// is cleaned up. Without an answer everything is kept.
 pub fn session_ended(ask: &Ask, subject: &Subject, mounts: &[MountEvidence], keep_days: u32) -> ExitChoice {
     let mut asking = ask.begin();
     if verdict(mounts) != Verdict::Clean {
         match asking.page(&at_risk_page(subject, mounts)) {
             Seen::GoOn => {}
             Seen::Return => return ExitChoice::Return,
-            Seen::Lost => return ExitChoice::Keep,
+            Seen::Keep => return ExitChoice::Keep,
+            Seen::Unanswered => return ExitChoice::Unanswered,
         }
     }
     asking.page(&exit_page(subject, mounts, keep_days))
@@ -41,7 +44,8 @@ pub fn at_risk_page(subject: &Subject, mounts: &[MountEvidence]) -> Page<Seen> {
         list: evidence_items(mounts),
         notes: vec![Line::toned(Tone::Dim, note)],
         enter: Some((Seen::GoOn, "go on")),
-        ..Page::new("session ended", (Seen::Return, "back to agent"), (Seen::Lost, "exit and keep"))
+        unanswered: Some(Seen::Unanswered),
+        ..Page::new("session ended", (Seen::Return, "back to agent"), (Seen::Keep, "exit and keep"))
     }
 }
 
@@ -56,6 +60,7 @@ pub fn exit_page(subject: &Subject, mounts: &[MountEvidence], keep_days: u32) ->
     Page {
         about: vec![subject.line(), unfinished(mounts)],
         choices: explained(choices),
+        unanswered: Some(ExitChoice::Unanswered),
         ..Page::new(
             "how to end this session",
             (ExitChoice::Return, "back to agent"),

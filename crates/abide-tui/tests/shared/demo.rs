@@ -5,11 +5,13 @@ use std::time::Duration;
 use abide_model::evidence::{Ahead, FileChange, MountEvidence};
 use abide_model::leaving::Returns;
 use abide_model::status::Kept;
-use abide_model::{Doing, InstanceId, Isolation, Scope, Status};
+use abide_model::{Difference, Doing, InstanceId, Isolation, Scope, Status};
 use abide_tui::Ask;
 use abide_tui::line::{Line, Tone};
 use abide_tui::page::Item;
-use abide_tui::screens::{self, Candidate, Confirm, HostRepo, Live, Subject};
+use abide_tui::screens::{
+    self, AskedBy, Candidate, Confirm, HostRepo, Launch, Live, PreservedTree, StartNew, Subject,
+};
 
 /// The names by which [`show`] knows the screens.
 pub const NAMES: [&str; 7] =
@@ -19,16 +21,40 @@ pub const NAMES: [&str; 7] =
 pub fn show(name: &str, ask: &Ask) -> String {
     match name {
         "ended" => format!("{:?}", screens::session_ended(ask, &subject(), &mounts(), 14)),
-        "come-back" => format!("{:?}", screens::come_back(ask, &scope(), &candidates(3))),
-        "come-back-many" => format!("{:?}", screens::come_back(ask, &scope(), &candidates(40))),
-        "preserved" => {
-            format!("{:?}", screens::preserved(ask, &subject(), &mounts()[..1], &HostRepo::Unchanged))
-        }
-        "diverged" => format!("{:?}", screens::preserved(ask, &subject(), &mounts()[..1], &diverged())),
+        "come-back" => come_back(ask, 3),
+        "come-back-many" => come_back(ask, 40),
+        "preserved" => preserved(ask, HostRepo::Unchanged),
+        "diverged" => preserved(ask, diverged()),
         "leaving" => format!("{:?}", screens::leaving(ask, &sessions())),
         "confirm" => format!("{:?}", screens::confirm(ask, &question())),
         _ => format!("no such screen; there are {}", NAMES.join(", ")),
     }
+}
+
+fn come_back(ask: &Ask, number: u64) -> String {
+    format!("{:?}", screens::come_back(ask, launch(&scope()), StartNew::Offered, &candidates(number)))
+}
+
+fn preserved(ask: &Ask, host: HostRepo) -> String {
+    format!("{:?}", screens::preserved(ask, &tree(1, host), AskedBy::Load))
+}
+
+pub fn launch(scope: &Scope) -> Launch<'_> {
+    Launch { scope, role: "the-architect", program: Some("claude") }
+}
+
+/// A preserved instance with the first `number` mounts.
+pub fn tree(number: usize, host: HostRepo) -> PreservedTree {
+    let mounts = mounts().into_iter().take(number).collect();
+    PreservedTree { subject: subject(), mounts, host, differences: Vec::new() }
+}
+
+pub fn differences() -> Vec<Difference> {
+    vec![Difference {
+        what: "command".into(),
+        then: "claude --model opus".into(),
+        now: "claude --model sonnet".into(),
+    }]
 }
 
 pub fn id(number: u64) -> InstanceId {
@@ -40,7 +66,8 @@ pub fn scope() -> Scope {
 }
 
 pub fn subject() -> Subject {
-    Subject { id: id(1), name: None, agents: vec!["claude".into(), "codex".into()], scope: scope() }
+    let agents = vec!["claude".into(), "codex".into()];
+    Subject { id: id(1), name: None, role: "the-architect".into(), agents, scope: scope() }
 }
 
 pub fn mounts() -> Vec<MountEvidence> {
@@ -103,10 +130,8 @@ pub fn candidates(number: u64) -> Vec<Candidate> {
             because: because.into(),
             age: Duration::from_secs(600 + n * 5400),
             evidence,
-            sessions: vec![
-                ("claude".into(), Some("Make the totals reconcile\u{1b}[31m after a partial refund".into())),
-                ("zsh".into(), None),
-            ],
+            sessions: vec!["claude".into(), "totals\u{1b}[31m of refunds".into()],
+            agent: if n == 2 { "a-wrapper-of-some-agent".into() } else { "claude".into() },
         }
     };
     (0..number).map(one).collect()

@@ -1,17 +1,22 @@
-//! What `abide load` offers where there is something to come back to.
+//! Coming back to what is there: the offer of `abide load` and `abide hardline`, and what is shown before a kept tree is used.
 
-use abide_engine::{reconcile, trees};
+use abide_config::Role;
+use abide_engine::{differences, resume, trees};
 use abide_model::evidence::MountEvidence;
-use abide_model::{Instance, Scope, Status};
+use abide_model::offer::LaunchWish;
+use abide_model::{Difference, Instance, SessionId, Status};
 use abide_store::Entry;
 use abide_sys::clock;
 use abide_tui::Ask;
-use abide_tui::screens::{Candidate, ComeBack, Preserved, Subject, come_back, preserved};
+use abide_tui::screens::{
+    AskedBy, Candidate, ComeBack, HostRepo, Launch, Preserved, PreservedTree, StartNew, Subject, come_back,
+    preserved, preserved_notes,
+};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::{ended, hardline};
+use super::{hardline, load, prune};
 
 /// How many are looked into before the question; more of them would keep the operator waiting.
 const EXAMINED: usize = 8;
@@ -24,55 +29,53 @@ pub enum Answer {
     Done,
 }
 
-/// Offers to come back to what runs or is kept of `scope` in `role`, running `program` if one was asked for. Where nobody
-/// can be asked, the answer is a new instance.
-pub fn offer(scope: &Scope, role: &str, program: Option<&str>, context: &Context) -> Outcome<Answer> {
+/// The instances among `entries` that a launch means, the youngest first.
+pub fn candidates<'a>(entries: &'a [Entry], launch: Launch<'_>, wish: &LaunchWish) -> Vec<&'a Instance> {
+    let fits = |instance: &&Instance| wish.fits(instance, launch.scope, launch.role);
+    let mut fitting: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(fits).collect();
+    fitting.sort_by_key(|instance| std::cmp::Reverse(instance.status.since));
+    fitting
+}
+
+/// Offers to come back to one of `fitting`. Where no operator can be asked, the answer is a new instance.
+pub fn offer(launch: Launch<'_>, new: StartNew, fitting: &[&Instance], context: &Context) -> Outcome<Answer> {
     let ask = Ask::here();
     if !ask.can_ask() {
         return Ok(Answer::New);
     }
-    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
-    let mut fitting: Vec<&Instance> =
-        entries.iter().filter_map(Entry::sound).filter(|i| fits(i, scope, role, program)).collect();
-    fitting.sort_by_key(|instance| std::cmp::Reverse(instance.status.since));
     let examined = &fitting[..fitting.len().min(EXAMINED)];
     let mut evidence = trees::evidence_of_all(&context.store, examined).into_iter();
     let candidates: Vec<Candidate> = fitting.iter().map(|i| candidate(i, evidence.next())).collect();
+    let asked_by = match new {
+        StartNew::Offered => AskedBy::Load,
+        StartNew::NotOffered => AskedBy::Resume,
+    };
     loop {
-        let chosen = match come_back(&ask, scope, &candidates) {
+        let chosen = match come_back(&ask, launch, new, &candidates) {
             ComeBack::New => return Ok(Answer::New),
             ComeBack::Cancel => return Ok(Answer::Done),
             ComeBack::Resume(at) => fitting[at],
         };
-        if chosen.status.status == Status::Active {
-            return hardline::attach(chosen.id, None, false, context).map(|()| Answer::Done);
-        }
-        let evidence = trees::evidence(&context.store, chosen);
-        if !evidence.is_empty() {
-            let host = trees::host_repo(&context.store, chosen);
-            match preserved(&ask, &Subject::from(chosen), &evidence, &host) {
-                Preserved::Resume => {}
-                Preserved::New => return Ok(Answer::New),
-                Preserved::Back => continue,
-                Preserved::Cancel => return Ok(Answer::Done),
+        if chosen.status.status != Status::Active {
+            let tree = preserved_tree(chosen, context)?;
+            if tree.mounts.is_empty() {
+                tell_differences(&tree.differences, context);
+            } else {
+                match preserved(&ask, &tree, asked_by) {
+                    Preserved::Resume => {}
+                    Preserved::New => return Ok(Answer::New),
+                    Preserved::Back => continue,
+                    Preserved::Cancel => return Ok(Answer::Done),
+                }
             }
+            return start_again(chosen, None, context).map(|()| Answer::Done);
         }
-        return ended::come_back(chosen, context).map(|()| Answer::Done);
+        return hardline::attach(chosen.id, None, false, context).map(|()| Answer::Done);
     }
 }
 
-fn fits(instance: &Instance, scope: &Scope, role: &str, program: Option<&str>) -> bool {
-    let here = match &scope.workspace {
-        Some(_) => instance.scope.workspace == scope.workspace,
-        None => instance.scope.workspace.is_none() && instance.scope.dir == scope.dir,
-    };
-    let alive = matches!(instance.status.status, Status::Active | Status::Restorable(_));
-    let runs = program
-        .is_none_or(|program| instance.sessions.first().is_some_and(|session| session.name == program));
-    here && alive && runs && instance.role == role
-}
-
 fn candidate(instance: &Instance, evidence: Option<Vec<MountEvidence>>) -> Candidate {
+    let first = instance.sessions.first();
     Candidate {
         id: instance.id,
         name: instance.name.clone(),
@@ -80,10 +83,79 @@ fn candidate(instance: &Instance, evidence: Option<Vec<MountEvidence>>) -> Candi
         because: instance.status.because.clone(),
         age: instance.status.since.age(clock::now()),
         evidence,
-        sessions: instance
-            .sessions
-            .iter()
-            .map(|session| (session.name.clone(), session.label.clone()))
-            .collect(),
+        sessions: instance.sessions.iter().map(|session| session.name.clone()).collect(),
+        agent: first
+            .map(|session| session.agent.as_ref().unwrap_or(&session.name).clone())
+            .unwrap_or_default(),
     }
+}
+
+/// How the state of a kept tree is acknowledged before it is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acknowledge {
+    /// The operator is asked; without a terminal it is printed, and only a tree whose repository diverged is refused.
+    Ask,
+    /// A flag has done so.
+    Given,
+}
+
+/// Shows what the trees of a kept instance hold, what the host did meanwhile, and what has changed in the configuration;
+/// whether it is to be resumed.
+pub fn acknowledged(instance: &Instance, how: Acknowledge, context: &Context) -> Outcome<bool> {
+    if !matches!(instance.status.status, Status::Restorable(_)) {
+        return Ok(true);
+    }
+    let tree = preserved_tree(instance, context)?;
+    if tree.mounts.is_empty() {
+        tell_differences(&tree.differences, context);
+        return Ok(true);
+    }
+    let ask = Ask::here();
+    if how == Acknowledge::Ask && ask.can_ask() {
+        return Ok(preserved(&ask, &tree, AskedBy::Resume) == Preserved::Resume);
+    }
+    let notes = preserved_notes(&tree).into_iter().map(|note| note.text());
+    for line in prune::held(&tree.mounts).into_iter().chain(notes) {
+        context.warn(&format!("{}: {line}", instance.id.display_name()));
+    }
+    if how == Acknowledge::Ask && matches!(tree.host, HostRepo::Diverged(_)) {
+        let name = instance.id.display_name();
+        return Err(CommandError::needs_answer(format!(
+            "{name} is not resumed: its repository has diverged"
+        ))
+        .hint("--yes resumes it all the same"));
+    }
+    Ok(true)
+}
+
+fn preserved_tree(instance: &Instance, context: &Context) -> Outcome<PreservedTree> {
+    let mounts = trees::evidence(&context.store, instance);
+    let host = match mounts.is_empty() {
+        true => HostRepo::Unchanged,
+        false => trees::host_repo(&context.store, instance),
+    };
+    let differences = load::with_surroundings(&instance.scope.dir, context, |around| {
+        let role = context.config.role(&around.settings.role).unwrap_or_else(|_| Role::built_in());
+        differences::since_launch(around, instance, &role)
+    })?;
+    Ok(PreservedTree { subject: Subject::from(instance), mounts, host, differences })
+}
+
+fn tell_differences(differences: &[Difference], context: &Context) {
+    if !differences.is_empty() {
+        context.warn("it resumes as it was launched; the configuration has changed since:");
+    }
+    for difference in differences {
+        context.warn(&format!("  {difference}"));
+    }
+}
+
+/// Starts an instance again that is kept, and attaches to it, or to one of its sessions.
+pub fn start_again(instance: &Instance, session: Option<SessionId>, context: &Context) -> Outcome {
+    let resumed =
+        load::with_surroundings(&instance.scope.dir, context, |around| resume::resume(around, instance.id))?;
+    for warning in resumed.map_err(CommandError::failed)?.warnings {
+        context.warn(&warning);
+    }
+    super::attach_started(instance.id, session, context)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use abide_capsule::client::AttachEnd;
 use abide_engine::finish::{self, Outcome as Finished};
-use abide_engine::{Error, reconcile, resume, trees};
+use abide_engine::{Error, reconcile, trees};
 use abide_model::decide::ExitChoice;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Instance, InstanceId, Status};
@@ -15,7 +15,7 @@ use abide_tui::screens::{Subject, session_ended};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::load;
+use super::come_back;
 
 /// How long a keeper may take to end, once its last session has.
 const LAST_STEPS: Duration = Duration::from_secs(3);
@@ -76,7 +76,10 @@ fn ask(instance: &Instance, context: &Context) -> Outcome {
     let choice = session_ended(&Ask::here(), &Subject::from(instance), &evidence, days);
     tracing::info!(%id, ?choice, "asked how to end it");
     match choice {
-        ExitChoice::Keep => {
+        ExitChoice::Keep | ExitChoice::Unanswered => {
+            if choice == ExitChoice::Keep {
+                finish::keep(&context.store, instance).map_err(CommandError::failed)?;
+            }
             Ok(context.printer.line(format!("{name} is kept; `abide resume {id}` brings it back"))?)
         }
         ExitChoice::Discard => {
@@ -85,18 +88,8 @@ fn ask(instance: &Instance, context: &Context) -> Outcome {
                 .map_err(CommandError::failed)?;
             Ok(context.printer.line(gone(id))?)
         }
-        ExitChoice::Return => come_back(instance, context),
+        ExitChoice::Return => come_back::start_again(instance, None, context),
     }
-}
-
-/// Starts an instance again that is kept, and attaches to it.
-pub fn come_back(instance: &Instance, context: &Context) -> Outcome {
-    let resumed =
-        load::with_surroundings(&instance.scope.dir, context, |around| resume::resume(around, instance.id))?;
-    for warning in resumed.map_err(CommandError::failed)?.warnings {
-        context.warn(&warning);
-    }
-    super::attach_started(instance.id, context)
 }
 
 /// How the operator is told that an instance was removed.

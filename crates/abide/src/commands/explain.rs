@@ -10,6 +10,7 @@ use abide_engine::target::{self, Target};
 use abide_engine::{live, reconcile, substrate, trees};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
+use abide_model::instance::Change;
 use abide_model::time::human;
 use abide_model::{Choice, Instance, InstanceId, Policy, Safe, Session, Status};
 
@@ -151,6 +152,9 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
     let mut lines = vec![
         format!("{} is {} since {}", instance.id.display_name(), standing.status, standing.since),
         format!("  because {}", Safe(&standing.because)),
+    ];
+    lines.extend(standing.decided_by.map(|by| format!("  decided by: {by} ({})", by.meaning())));
+    lines.extend([
         format!(
             "  launched from {}, role {}, place {}",
             instance.scope.dir.display(),
@@ -161,7 +165,7 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
             1 => "  started once".to_owned(),
             n => format!("  started {n} times"),
         },
-    ];
+    ]);
     let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
     lines.extend(isolation.map(|text| format!("  {}", Safe(text))));
     lines.extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation));
@@ -170,6 +174,8 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
 
 /// How it came to be what it is.
 pub fn history(instance: &Instance) -> Vec<String> {
-    let changes = instance.history.iter().map(|c| format!("  {}  {:30}  {}", c.at, c.to, Safe(&c.because)));
+    let by = |change: &Change| change.decided_by.map(|by| format!(" [{by}]")).unwrap_or_default();
+    let changes =
+        instance.history.iter().map(|c| format!("  {}  {:30}  {}{}", c.at, c.to, Safe(&c.because), by(c)));
     std::iter::once("history:".to_owned()).chain(changes).collect()
 }

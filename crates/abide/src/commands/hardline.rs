@@ -5,12 +5,16 @@ use std::fmt::Display;
 use abide_capsule::client::{self, AttachEnd, AttachOptions, ClientError};
 use abide_engine::target::{self, Target};
 use abide_engine::{reconcile, substrate};
-use abide_model::{InstanceId, Status, vars};
+use abide_model::{Instance, InstanceId, Scope, Status, offer, vars};
+use abide_store::Entry;
 use abide_sys::clock;
+use abide_tui::Ask;
+use abide_tui::screens::{Launch, StartNew};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
+use super::come_back::{self, Acknowledge};
 use super::{ended, refuse_stopped};
 
 const EXAMPLES: &str = "\
@@ -19,7 +23,13 @@ Examples:
   abide hardline k7p9         the instance whose id begins with k7p9
   abide hardline k7p9/s2      its session s2
   abide attach shop           by name; `attach` is the same verb
+  abide hardline shop         what runs of the workspace `shop`, if no instance is called so
   abide hardline shop --read-only
+  abide hardline review --resume
+                              bring it back first, if it is kept
+
+What runs comes first. Where nothing runs but something is kept, you are asked whether to bring that back; where there
+are several, which one.
 
 Inside, Ctrl-B d leaves it running and Ctrl-B ? shows all keys.";
 
@@ -27,8 +37,11 @@ Inside, Ctrl-B d leaves it running and Ctrl-B ? shows all keys.";
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID, ID/SESSION or a name; default: the instance of this directory
+    /// ID, ID/SESSION, a name or a workspace; default: the instance of this directory, or of its workspace
     target: Option<String>,
+    /// Bring it back if it is kept, without asking whether to
+    #[arg(long)]
+    resume: bool,
     /// Watch only: keys are ignored and the size of this terminal does not count
     #[arg(long)]
     read_only: bool,
@@ -39,16 +52,110 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         // Somebody waits for their screen; what else there is to settle can wait for the next look.
         Some(found) if runs(&found, context) => found,
         _ => {
-            reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
-            let found = match &args.target {
-                Some(word) => target::find(&context.store, word),
-                None => target::here(&context.store, &std::env::current_dir()?),
-            };
-            found.map_err(CommandError::failed)?
+            let entries =
+                reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+            match meant(args.target.as_deref(), context)? {
+                Meant::Target(found) => *found,
+                Meant::Scope(scope) => match among(&scope, &entries, &args, context)? {
+                    Some(instance) => Target { instance, session: None },
+                    None => return Ok(()),
+                },
+            }
         }
     };
+    if let Status::Restorable(_) = found.instance.status.status {
+        return bring_back(&found, &args, context);
+    }
     refuse_stopped(&found.instance)?;
     attach(found.instance.id, found.session, args.read_only, context)
+}
+
+/// What the operator wants to be attached to.
+enum Meant {
+    /// One instance, or one of its sessions.
+    Target(Box<Target>),
+    /// Whatever there is of a scope.
+    Scope(Scope),
+}
+
+/// What `word` means: an instance first, then a workspace; without one, the scope of this directory.
+fn meant(word: Option<&str>, context: &Context) -> Outcome<Meant> {
+    let Some(word) = word else {
+        let dir = super::here()?;
+        let workspace = context.config.workspace_for(&dir).unwrap_or_else(|error| {
+            context.warn(&error.to_string());
+            None
+        });
+        let workspace = workspace.map(|(name, _)| name.to_string());
+        return Ok(Meant::Scope(Scope { workspace, ..Scope::directory(dir) }));
+    };
+    let unknown = match target::find(&context.store, word) {
+        Ok(found) => return Ok(Meant::Target(Box::new(found))),
+        Err(error) => error,
+    };
+    match word.parse().ok().and_then(|name| context.config.workspace(&name).ok()) {
+        Some(workspace) => {
+            let workspace_scope = Scope::directory(workspace.dir);
+            Ok(Meant::Scope(Scope { workspace: Some(word.to_owned()), ..workspace_scope }))
+        }
+        None => Err(CommandError::failed(unknown)),
+    }
+}
+
+/// The instance of `scope` to attach to: the one that runs, else the one that is kept. Several are asked about, and `None`
+/// means that the operator was, and that it is dealt with.
+fn among(scope: &Scope, entries: &[Entry], args: &Args, context: &Context) -> Outcome<Option<Instance>> {
+    let of_it = |i: &&Instance| offer::belongs(i, scope) || i.scope.dir == scope.dir;
+    let all = || entries.iter().filter_map(Entry::sound).filter(of_it);
+    let is_up = |i: &&Instance| matches!(i.status.status, Status::Active | Status::Starting { .. });
+    let running: Vec<&Instance> = all().filter(is_up).collect();
+    let kept: Vec<&Instance> = all().filter(|i| matches!(i.status.status, Status::Restorable(_))).collect();
+    let mut choices = if running.is_empty() { kept } else { running };
+    match &choices[..] {
+        [] => Err(CommandError::failed(format!("nothing runs or is kept for {}", called(scope)))
+            .hint("`abide load` starts something, `abide ls` lists what there is")),
+        [only] if is_up(only) || args.resume => Ok(Some((*only).clone())),
+        _ if Ask::here().can_ask() => {
+            choices.sort_by_key(|instance| std::cmp::Reverse(instance.status.since));
+            let role = choices[0].role.as_str();
+            let launch = Launch { scope, role, program: None };
+            come_back::offer(launch, StartNew::NotOffered, &choices, context)?;
+            Ok(None)
+        }
+        several => {
+            let all: Vec<String> =
+                several.iter().map(|i| format!("{} ({})", i.id, i.status.status)).collect();
+            Err(CommandError::usage(format!("several instances belong to {}", called(scope)))
+                .hint(format!("name one: {}", all.join(", "))))
+        }
+    }
+}
+
+fn called(scope: &Scope) -> String {
+    match &scope.workspace {
+        Some(name) => format!("the workspace {name}"),
+        None => "this directory".to_owned(),
+    }
+}
+
+/// Starts a kept instance again and attaches to it, if the operator wants that or a flag says so.
+fn bring_back(found: &Target, args: &Args, context: &Context) -> Outcome {
+    let instance = &found.instance;
+    if args.read_only {
+        return refuse_stopped(instance);
+    }
+    if args.resume {
+        need_terminal(format!("`abide resume {} --detach` brings it back without attaching", instance.id))?;
+        return match come_back::acknowledged(instance, Acknowledge::Ask, context)? {
+            true => come_back::start_again(instance, found.session, context),
+            false => Ok(context.printer.line("Nothing was started.")?),
+        };
+    }
+    if !Ask::here().can_ask() {
+        return refuse_stopped(instance);
+    }
+    let launch = Launch { scope: &instance.scope, role: &instance.role, program: None };
+    come_back::offer(launch, StartNew::NotOffered, &[instance], context).map(drop)
 }
 
 fn runs(found: &Target, context: &Context) -> bool {

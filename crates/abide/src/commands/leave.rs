@@ -41,7 +41,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let listing = ls::listing(context)?;
+    let listing = ls::listing(None, context)?;
     let sessions = running(&listing);
     let live: Vec<Live> = sessions.iter().map(|(instance, session)| row(instance, session)).collect();
     if live.is_empty() {

@@ -8,9 +8,13 @@ use abide_capsule::session::Size;
 use abide_config::{ConfigError, Name, Workspace};
 use abide_engine::conversations::Take;
 use abide_engine::load::{self, Request};
+use abide_engine::reconcile;
 use abide_engine::start::Surroundings;
 use abide_engine::trees::{self, Wish};
-use abide_model::{Isolation, Place, Policy, Safe, Scope, Substrate, vars};
+use abide_model::offer::LaunchWish;
+use abide_model::{Instance, Isolation, Place, Policy, Safe, Scope, Status, Substrate, vars};
+use abide_tui::Ask;
+use abide_tui::screens::{Launch, StartNew};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -68,7 +72,7 @@ pub struct Args {
     /// Work on this existing branch, instead of one of its own
     #[arg(long, value_name = "BRANCH")]
     branch: Option<String>,
-    /// Start a new instance, and do not offer to come back to one that is there
+    /// Start a new instance, and do not offer to come back to one that is there and fits
     #[arg(long)]
     new: bool,
     /// Keep the instance when its last session ends, whatever the policy says
@@ -92,7 +96,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         (_, true) => Some(Policy::Clean),
         _ => None,
     };
-    super::check_name(args.name.as_deref(), &context.store)?;
+    super::check_spelling(args.name.as_deref())?;
     linger::settle(args.linger, context)?;
     let detach = args.detach;
     let workspace = context.config.workspace_for(&dir).map_err(|error| match error {
@@ -103,7 +107,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let wish = Wish { isolation: args.isolation, base: args.base.clone(), branch: args.branch.clone() };
     check_trees(&dir, workspace.as_ref(), &wish)?;
     let loaded = surrounded(workspace, context, |around| {
-        if !args.describes_a_new_one() && comes_back(around, &dir, args.program.as_deref(), context)? {
+        if args.may_mean_another()
+            && comes_back(around, &dir, args.wish(policy, around), args.detach, context)?
+        {
             return Ok(None);
         }
         let role = context.config.role(&around.settings.role).map_err(CommandError::failed)?;
@@ -130,15 +136,29 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         let name = loaded.program.decision.name();
         return Ok(context.printer.line(format!("{}  {}", loaded.id.display_name(), Safe(name)))?);
     }
-    super::attach_started(loaded.id, context)
+    super::attach_started(loaded.id, None, context)
 }
 
 impl Args {
-    /// Whether more is said of the instance than which agent it runs: then no other is meant.
-    fn describes_a_new_one(&self) -> bool {
-        let said = [&self.name, &self.adopt, &self.fork, &self.base, &self.branch];
-        let flags = [self.new, self.detach, self.keep, self.clean, self.isolation.is_some()];
-        said.iter().any(|said| said.is_some()) || flags.contains(&true) || !self.args.is_empty()
+    /// Whether an instance that is there may be meant: nothing says that a new one is wanted, or another conversation.
+    fn may_mean_another(&self) -> bool {
+        !self.new && self.adopt.is_none() && self.fork.is_none()
+    }
+
+    /// What is said about the instance that is wanted.
+    fn wish(&self, policy: Option<Policy>, around: &Surroundings<'_>) -> LaunchWish {
+        let program = self.program.as_deref();
+        LaunchWish {
+            program: program.map(|program| load::choose(around, Some(program)).decision.name()),
+            args: self.args.clone(),
+            name: self.name.clone(),
+            policy,
+            isolation: self.isolation,
+            base: self.base.clone(),
+            branch: self.branch.clone(),
+            substrate: self.substrate,
+            place: self.place,
+        }
     }
 }
 
@@ -172,14 +192,34 @@ fn check_trees(dir: &Path, workspace: Option<&(Name, Workspace)>, wish: &Wish) -
 fn comes_back(
     around: &Surroundings<'_>,
     dir: &Path,
-    program: Option<&str>,
+    wish: LaunchWish,
+    detach: bool,
     context: &Context,
 ) -> Outcome<bool> {
     let workspace = around.workspace.as_ref().map(|(name, _)| name.to_string());
     let scope = Scope { workspace, ..Scope::directory(dir.to_owned()) };
-    let program = program.map(|program| load::choose(around, Some(program)).decision.name());
-    let answer = come_back::offer(&scope, around.settings.role.as_str(), program.as_deref(), context)?;
+    let role = around.settings.role.as_str();
+    let launch = Launch { scope: &scope, role, program: wish.program.as_deref() };
+    if detach || !Ask::here().can_ask() {
+        // A name that is taken is refused below, with a word on what to do.
+        let entries = context.store.list().map_err(CommandError::failed)?;
+        for kept in come_back::candidates(&entries, launch, &wish) {
+            if wish.name.is_none() && matches!(kept.status.status, Status::Restorable(_)) {
+                context.warn(&kept_here(kept));
+            }
+        }
+        return Ok(false);
+    }
+    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let fitting = come_back::candidates(&entries, launch, &wish);
+    let answer = come_back::offer(launch, StartNew::Offered, &fitting, context)?;
     Ok(matches!(answer, Answer::Done))
+}
+
+/// How the operator is told, where none can be asked, that something is there already.
+fn kept_here(instance: &Instance) -> String {
+    let (id, name) = (instance.id, instance.id.display_name());
+    format!("{name} is kept here, {}; `abide resume {id}` brings it back", instance.status.status)
 }
 
 /// Gathers what a start from `dir` needs, and starts. What is there already says itself how it runs, so a workspace that can

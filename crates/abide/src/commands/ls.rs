@@ -2,7 +2,9 @@
 
 use std::io::IsTerminal;
 
+use abide_config::Name;
 use abide_engine::list::{self, Listing, Row, SessionRow};
+use abide_engine::prune::Within;
 use abide_engine::reconcile;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Timestamp};
@@ -17,28 +19,40 @@ use crate::print::{Cell, Table, Tone};
 const EXAMPLES: &str = "\
 Examples:
   abide ls             everything there is; `abide` alone does the same
+  abide ls .           what was launched from this directory, or from below it
+  abide ls shop        what was launched from the workspace `shop`
   abide ls --json      the same for a program; docs/json.md describes the shape";
 
 /// List instances and their sessions
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
+    /// Only of this workspace, or of this directory (`.`, `./api`, `/srv/api`) and what is below it
+    #[arg(value_name = "SCOPE")]
+    within: Option<String>,
+    /// The same, as a flag
+    #[arg(long, value_name = "SCOPE", conflicts_with = "within")]
+    scope: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let listing = listing(context)?;
+    let within = args.within.or(args.scope).map(|scope| super::within(&scope)).transpose()?;
+    let listing = listing(within.as_ref(), context)?;
     if args.json {
         return Ok(context.printer.json(&listing)?);
+    }
+    if is_empty(&listing) && within.is_some() {
+        return Ok(context.printer.line("Nothing was launched from there. `abide ls` lists everything.")?);
     }
     show(&listing, context)
 }
 
 /// What `abide` without a verb shows: the instances, and to a person what can be done with them, or with abide at all.
 pub fn overview(context: &mut Context) -> Outcome {
-    let listing = listing(context)?;
+    let listing = listing(None, context)?;
     if !std::io::stdout().is_terminal() {
         return show(&listing, context);
     }
@@ -57,9 +71,12 @@ fn show(listing: &Listing, context: &Context) -> Outcome {
     Ok(context.printer.table(&table(listing))?)
 }
 
-/// Everything there is, as it is now.
-pub fn listing(context: &Context) -> Outcome<Listing> {
-    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+/// Everything there is, as it is now, or only what is `within`. Of what a damaged one is nobody knows, so it is always shown.
+pub fn listing(within: Option<&Within>, context: &Context) -> Outcome<Listing> {
+    let mut entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    if let Some(within) = within {
+        entries.retain(|entry| entry.sound().is_none_or(|instance| within.holds(instance)));
+    }
     let mut listing = list::listing(entries);
     list::add_live(&mut listing, &context.store);
     Ok(listing)
@@ -71,25 +88,36 @@ fn is_empty(listing: &Listing) -> bool {
 
 fn table(listing: &Listing) -> Table {
     let now = clock::now();
-    let mut table = Table::new(&["ID", "NAME", "STATUS", "SINCE", "SESSIONS", "SCOPE"]);
+    // Most operators have one role, and then it says nothing.
+    let roles = listing.instances.iter().any(|row| row.role != Name::default_role().as_str());
+    let header = ["ID", "NAME", "STATUS", "SINCE", "ROLE", "SESSIONS", "SCOPE"];
+    let shown = |column: &&str| roles || *column != "ROLE";
+    let mut table = Table::new(&header.into_iter().filter(|column| shown(column)).collect::<Vec<_>>());
+    let mut add = |cells: [Cell; 7]| {
+        let cells = header.into_iter().zip(cells).filter(|(column, _)| shown(column));
+        table.row(cells.map(|(_, cell)| cell));
+    };
     for row in &listing.instances {
-        table.row([
+        add([
             (&row.id, Tone::Strong).into(),
             (row.name.as_deref().unwrap_or_default(), Tone::Plain).into(),
             (status(row), tone(&row.state)).into(),
             (human(row.since.age(now)), Tone::Faint).into(),
+            (&row.role, Tone::Plain).into(),
             sessions(row, now),
             (row.workspace.as_ref().unwrap_or(&row.dir), Tone::Plain).into(),
         ]);
     }
     for damaged in &listing.damaged {
-        table.row([
-            (damaged.name.clone(), Tone::Strong),
-            (String::new(), Tone::Plain),
-            ("damaged".to_owned(), Tone::Bad),
-            (String::new(), Tone::Plain),
-            (String::new(), Tone::Plain),
-            (damaged.reason.clone(), Tone::Plain),
+        let empty = || Cell::from(("", Tone::Plain));
+        add([
+            (&damaged.name, Tone::Strong).into(),
+            empty(),
+            ("damaged", Tone::Bad).into(),
+            empty(),
+            empty(),
+            empty(),
+            (&damaged.reason, Tone::Plain).into(),
         ]);
     }
     table
@@ -121,7 +149,7 @@ fn sessions(row: &Row, now: Timestamp) -> Cell {
 }
 
 fn name(session: &SessionRow) -> &str {
-    session.label.as_deref().unwrap_or(&session.name)
+    &session.name
 }
 
 /// A session and what it is doing, where that is known.

@@ -30,10 +30,10 @@ use std::path::PathBuf;
 
 use abide_capsule::session::SessionId;
 use abide_engine::boot::{self, BootFailure};
+use abide_engine::prune::Within;
 use abide_engine::substrate::{self, Substrate};
 use abide_engine::target::{self, Target};
 use abide_model::{Instance, InstanceId, Status};
-use abide_store::{ResolveError, Store};
 
 use crate::cli::Verb;
 use crate::context::Context;
@@ -111,8 +111,8 @@ fn watch_boot(id: InstanceId, context: &Context) -> Outcome {
 
 /// Attaches to an instance that was just started. An agent that did not come up takes its screen along; what it said last
 /// is told afterwards.
-fn attach_started(id: InstanceId, context: &Context) -> Outcome {
-    let attached = hardline::attach(id, None, false, context);
+fn attach_started(id: InstanceId, session: Option<SessionId>, context: &Context) -> Outcome {
+    let attached = hardline::attach(id, session, false, context);
     match boot::what_went_wrong(&context.store, id) {
         Some(failure) => Err(did_not_come_up(&failure)),
         None => attached,
@@ -136,17 +136,22 @@ fn here() -> Outcome<PathBuf> {
 }
 
 /// Refuses a name that could not be used to find the instance again.
-fn check_name(name: Option<&str>, store: &Store) -> Outcome {
+fn check_spelling(name: Option<&str>) -> Outcome {
     let Some(name) = name else { return Ok(()) };
     let fits = (1..=63).contains(&name.len()) && !name.starts_with(['-', '.']);
     if !fits || !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
         return Err(CommandError::usage(format!("`{name}` can not be a name"))
             .hint("1 to 63 letters, digits, `.`, `_` or `-`, not beginning with `-` or `.`"));
     }
-    match store.resolve(name) {
-        Err(ResolveError::NotFound(_) | ResolveError::InTrash { .. } | ResolveError::TooShort(_)) => Ok(()),
-        Ok(id) => Err(CommandError::failed(format!("`{name}` means {} already", id.display_name()))
-            .hint("choose another name, or attach to it with `abide hardline`")),
-        Err(other) => Err(CommandError::failed(other)),
+    Ok(())
+}
+
+/// What `scope` means: a word is a workspace, and everything else a directory.
+fn within(scope: &str) -> Outcome<Within> {
+    if !scope.contains('/') && !scope.starts_with('.') {
+        return Ok(Within::Workspace(scope.to_owned()));
     }
+    // A directory that is gone may still have instances.
+    let dir = std::fs::canonicalize(scope).or_else(|_| std::path::absolute(scope))?;
+    Ok(Within::Dir(dir))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use abide_engine::prune::{self, Plan, Request, Within};
+use abide_engine::prune::{self, Plan, Request};
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
 use abide_sys::clock;
@@ -51,7 +51,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let settings = context.config.load().map_err(CommandError::failed)?;
     let request = Request {
         older_than: args.older_than.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
-        scope: args.scope.map(within).transpose()?,
+        scope: args.scope.as_deref().map(super::within).transpose()?,
         restorable: args.discard_restorable,
     };
     let plan = prune::plan(&std::env::current_dir()?, &context.store, &context.config, &settings, &request)
@@ -94,16 +94,6 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
                 .hint("`abide explain ID` says more"))
         }
     }
-}
-
-/// What `scope` means: a word is a workspace, and everything else a directory.
-fn within(scope: String) -> Outcome<Within> {
-    if !scope.contains('/') && !scope.starts_with('.') {
-        return Ok(Within::Workspace(scope));
-    }
-    // A directory that is gone may still have instances.
-    let dir = std::fs::canonicalize(&scope).or_else(|_| std::path::absolute(&scope))?;
-    Ok(Within::Dir(dir))
 }
 
 fn show(plan: &Plan, context: &Context) -> Outcome {

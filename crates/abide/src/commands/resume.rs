@@ -7,6 +7,7 @@ use abide_model::Instance;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
+use super::come_back::{self, Acknowledge};
 use super::{hardline, load};
 
 const EXAMPLES: &str = "\
@@ -18,6 +19,10 @@ Examples:
                                only say what that would be
   abide resume k7p9 --continue-turn
                                have the agent finish the turn that was cut; its tools may run twice
+
+What the worktrees and clones of an instance hold is shown first, with what became of the repository they are of, and
+acknowledged; --yes does that. Without a terminal it is printed, and the resume goes on, unless the repository has
+diverged: then only --yes resumes it. --all asks nothing: what was interrupted goes on as it ran.
 
 The same tabs come back with their scrollback, in the same directory. One after the other is started and looked at;
 after three failures in a row, or two agents that are not logged in, the rest is left alone.";
@@ -38,6 +43,9 @@ pub struct Args {
     /// Do not attach
     #[arg(long, short)]
     detach: bool,
+    /// Do not ask about what its trees hold; resume it even if their repository has diverged
+    #[arg(long, short)]
+    yes: bool,
     /// Have agents go on by themselves with a turn that was cut, where they can; tools may run twice
     #[arg(long)]
     continue_turn: bool,
@@ -53,6 +61,10 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     if !args.detach {
         hardline::need_terminal("--detach resumes it without attaching")?;
     }
+    let how = if args.yes { Acknowledge::Given } else { Acknowledge::Ask };
+    if !come_back::acknowledged(&instance, how, context)? {
+        return Ok(context.printer.line("Nothing was started.")?);
+    }
     let started = load::with_surroundings(&instance.scope.dir, context, |around| {
         around.continue_turn = args.continue_turn;
         resume::resume(around, instance.id)
@@ -61,7 +73,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         context.warn(&warning);
     }
     if !args.detach {
-        return super::attach_started(instance.id, context);
+        return super::attach_started(instance.id, None, context);
     }
     super::watch_boot(instance.id, context)?;
     Ok(context.printer.line(format!("{} is back", instance.id.display_name()))?)
