@@ -7,6 +7,7 @@ mod linger;
 mod logout;
 mod machine;
 mod person;
+mod protection;
 mod reboot;
 mod script;
 mod table;

@@ -28,6 +28,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 pub use args::{ArgsError, Config, KeeperArgs};
+pub use ending::holds_others;
 pub use launch::{LaunchError, Launched, Launching};
 pub use record::{ExitRecord, RecordedSession, StopReason};
 pub use upgrade::probe;

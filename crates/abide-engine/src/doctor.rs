@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_model::program::AGENTS;
-use abide_model::unit::{self, Facts, Fate, Home, Placement};
-use abide_model::{UnitMode, vars};
+use abide_model::unit::{self, Facts, Fate, Home, ManagerFault, Placement};
+use abide_model::{Substrate, UnitMode, vars};
 use abide_places::unit::Login;
 use abide_sys::run::{self, RunError};
 use serde::Serialize;
@@ -24,6 +24,8 @@ pub enum Grade {
     Ok,
     /// Not there, and not needed.
     Absent,
+    /// Could not be found out.
+    Unknown,
     /// Works, but something could be lost that need not be.
     Warning,
     /// Something is broken.
@@ -92,6 +94,8 @@ pub struct Wishes {
     pub unit: UnitMode,
     /// Whether linger may be turned on for them.
     pub linger: bool,
+    /// What holds the sessions.
+    pub substrate: Substrate,
 }
 
 /// Looks at everything, side by side.
@@ -107,20 +111,30 @@ pub fn examine(machine: &Machine, wishes: Wishes) -> Vec<Finding> {
             .collect();
         found.push(scope.spawn(|| docker(machine)));
         found.extend(AGENTS.iter().map(|name| scope.spawn(move || agent(machine, name))));
-        let facts = machine.login.examine();
-        let mut findings = vec![manager(&facts), linger(&facts), logout(wishes, &facts)];
+        let mut facts = machine.login.rehearse();
+        let permission = (facts.systemd && !facts.linger).then(|| machine.login.may_enable_linger());
+        if permission == Some(Some(false)) {
+            facts.linger_refused = Some("the policy of this machine does not let you".to_owned());
+        }
+        let mut findings =
+            vec![manager(&facts), linger(&facts), logout(wishes, &facts, permission.flatten())];
         findings.extend(found.into_iter().filter_map(|probe| probe.join().ok()));
         findings
     })
 }
 
 fn manager(facts: &Facts) -> Finding {
-    let subject = "systemd user bus";
-    match &facts.bus_fault {
+    let subject = "systemd user manager";
+    match &facts.manager_fault {
         _ if !facts.systemd => Finding::new(subject, Grade::Absent, "this machine is not run by systemd"),
         None => Finding::new(subject, Grade::Ok, "answers"),
-        Some(fault) => Finding::new(subject, Grade::Warning, format!("no answer at {fault}"))
-            .advise("log in anew, or install dbus-user-session"),
+        Some(fault) => {
+            let grade = match fault {
+                ManagerFault::Silent(_) | ManagerFault::NoTool(_) => Grade::Unknown,
+                ManagerFault::Absent(_) | ManagerFault::Fails(_) => Grade::Warning,
+            };
+            Finding::new(subject, grade, format!("makes no unit: {}", fault.why())).advise(fault.remedy())
+        }
     }
 }
 
@@ -129,25 +143,34 @@ fn linger(facts: &Facts) -> Finding {
     match facts.linger {
         _ if !facts.systemd => Finding::new(subject, Grade::Absent, "needs systemd"),
         true => Finding::new(subject, Grade::Ok, "on: units of yours survive your logout"),
-        false => Finding::new(subject, Grade::Warning, "off: the user manager stops when you log out")
-            .advise(format!("`abide doctor --fix`, or `sudo loginctl enable-linger {}`", facts.user)),
+        false => {
+            let off = "off: the user manager stops when you log out";
+            Finding::new(subject, Grade::Warning, off).advise(unit::remedy(facts))
+        }
     }
 }
 
-/// What the next logout does to a session that would be started now.
-fn logout(wishes: Wishes, facts: &Facts) -> Finding {
+/// What the next logout does to a session that would be started now. `may_linger`: whether the policy lets linger be
+/// turned on.
+fn logout(wishes: Wishes, facts: &Facts, may_linger: Option<bool>) -> Finding {
     let decided = unit::decide(wishes.unit, facts, wishes.linger);
     let reason = &decided.reason;
     let found = |grade, detail: String| Finding::new("logout", grade, detail);
     let fate = match decided.decision {
         Placement::Unit => {
-            return found(
-                Grade::Ok,
-                format!("sessions survive it, each in a user unit of its own: {reason}"),
-            );
+            let detail = match wishes.substrate {
+                Substrate::Capsule => "sessions survive it, each instance in a user unit of its own",
+                Substrate::Tmux => "sessions survive it, all in the user unit of the tmux server",
+            };
+            return found(Grade::Ok, format!("{detail}: {reason}"));
         }
         Placement::EnableLinger => {
-            return found(Grade::Ok, "sessions survive it: the next start turns linger on".to_owned());
+            let detail = "sessions survive it: the next start turns linger on";
+            return match may_linger {
+                Some(_) => found(Grade::Ok, detail.to_owned()),
+                None => found(Grade::Unknown, format!("{detail}, if the policy of this machine lets it"))
+                    .advise(unit::remedy(facts)),
+            };
         }
         Placement::Plain(fate) => fate,
     };
@@ -155,25 +178,29 @@ fn logout(wishes: Wishes, facts: &Facts) -> Finding {
         UnitMode::Off => "`abide config set unit auto`".to_owned(),
         UnitMode::Auto | UnitMode::Scope | UnitMode::Service => unit::remedy(facts),
     };
-    match fate {
-        Fate::Survives if !facts.systemd => {
-            found(Grade::Absent, "sessions are plain daemons, which survive it".to_owned())
+    let Some(prospect) = unit::prospect(facts, "a session that is started here") else {
+        return match facts.systemd {
+            false => found(Grade::Absent, "sessions are plain daemons, which survive it".to_owned()),
+            true => found(Grade::Ok, "no logout ends what is started from here".to_owned()),
+        };
+    };
+    let grade = match fate {
+        Fate::Survives if wishes.unit == UnitMode::Off && matches!(facts.home, Home::Login { .. }) => {
+            return found(Grade::Ok, "sessions are plain daemons, and logind lets them live".to_owned());
         }
-        Fate::Survives if facts.home == Home::Elsewhere => {
-            found(Grade::Ok, "this is no login session, so no logout ends what is started from it".to_owned())
-        }
-        Fate::Survives if wishes.unit == UnitMode::Off => {
-            found(Grade::Ok, "sessions are plain daemons, and logind lets them live".to_owned())
-        }
-        Fate::Survives => {
-            found(Grade::Warning, format!("sessions survive it only while logind lets them: {reason}"))
-                .advise(remedy)
-        }
-        Fate::Lost => found(Grade::Warning, format!("sessions do NOT survive it: {reason}")).advise(remedy),
-        Fate::Unknown => {
-            found(Grade::Warning, format!("whether sessions survive it is unknown: {reason}")).advise(remedy)
-        }
-    }
+        Fate::Survives | Fate::Lost | Fate::EndsWithService => Grade::Warning,
+        Fate::Unknown => Grade::Unknown,
+    };
+    found(grade, format!("{prospect}: {reason}")).advise(remedy)
+}
+
+/// Where what is kept in `dir` could not be written, and why; `None` where it could. One that is not there yet is made in
+/// the nearest directory above it that is.
+pub fn unwritable(dir: &Path) -> Option<(PathBuf, String)> {
+    let nearest = dir.ancestors().find(|above| above.symlink_metadata().is_ok())?;
+    let mode = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    let refused = rustix::fs::access(nearest, mode).err()?;
+    Some((nearest.to_owned(), std::io::Error::from(refused).to_string()))
 }
 
 fn program(machine: &Machine, name: &str, args: &[&str], without: &str) -> Finding {
@@ -282,28 +309,64 @@ mod tests {
     }
 
     fn facts(linger: bool, kills: bool) -> Facts {
-        let (home, user) = (Home::Login, "ada".to_owned());
-        Facts { systemd: true, bus_fault: None, linger, kills: Some(kills), home, user }
+        Facts {
+            systemd: true,
+            manager_fault: None,
+            linger,
+            linger_refused: None,
+            home: Home::Login { kills: Some(kills) },
+            user: "ada".to_owned(),
+        }
+    }
+
+    fn with(unit: UnitMode, linger: bool) -> Wishes {
+        Wishes { unit, linger, substrate: Substrate::Capsule }
     }
 
     #[test]
-    fn what_a_logout_does_is_told_with_what_to_do_about_it() {
-        let with = |unit, linger| Wishes { unit, linger };
+    fn what_a_logout_does_is_reported_with_what_to_do_about_it() {
         for (wishes, facts, grade, words) in [
-            (with(UnitMode::Auto, false), facts(true, true), Grade::Ok, "in a user unit"),
+            (with(UnitMode::Auto, false), facts(true, true), Grade::Ok, "in a user unit of its own"),
             (with(UnitMode::Auto, true), facts(false, true), Grade::Ok, "turns linger on"),
-            (with(UnitMode::Auto, false), facts(false, false), Grade::Warning, "only while logind lets them"),
-            (with(UnitMode::Auto, false), facts(false, true), Grade::Warning, "do NOT survive"),
-            (with(UnitMode::Off, false), facts(true, true), Grade::Warning, "do NOT survive"),
+            (with(UnitMode::Auto, false), facts(false, false), Grade::Warning, "only while logind lets it"),
+            (with(UnitMode::Auto, false), facts(false, true), Grade::Warning, "will NOT survive"),
+            (with(UnitMode::Off, false), facts(true, true), Grade::Warning, "will NOT survive"),
             (with(UnitMode::Off, false), facts(true, false), Grade::Ok, "logind lets them live"),
         ] {
-            let found = logout(wishes, &facts);
+            let found = logout(wishes, &facts, Some(true));
             assert!(found.grade == grade && found.detail.contains(words), "{found:?}");
             assert_eq!(found.advice.is_some(), grade == Grade::Warning, "{found:?}");
         }
-        let lost = logout(with(UnitMode::Auto, false), &facts(false, true));
+        let lost = logout(with(UnitMode::Auto, false), &facts(false, true), None);
         assert!(lost.advice.unwrap().contains("sudo loginctl enable-linger ada"));
-        let off = logout(with(UnitMode::Off, false), &facts(true, true));
+        let off = logout(with(UnitMode::Off, false), &facts(true, true), None);
         assert_eq!(off.advice.as_deref(), Some("`abide config set unit auto`"));
+        let tmux = Wishes { substrate: Substrate::Tmux, ..with(UnitMode::Auto, false) };
+        assert!(logout(tmux, &facts(true, true), None).detail.contains("unit of the tmux server"));
+    }
+
+    #[test]
+    fn what_is_not_answered_is_unknown_and_never_ok() {
+        let open = logout(with(UnitMode::Auto, true), &facts(false, true), None);
+        assert_eq!(open.grade, Grade::Unknown, "{open:?}");
+        let silent = Facts {
+            manager_fault: Some(ManagerFault::Silent("no answer within 2 s".into())),
+            home: Home::Login { kills: None },
+            ..facts(true, true)
+        };
+        assert_eq!(manager(&silent).grade, Grade::Unknown);
+        let unknown = logout(with(UnitMode::Auto, false), &silent, None);
+        assert!(unknown.grade == Grade::Unknown && unknown.detail.contains("no answer"), "{unknown:?}");
+        let refused = Facts { linger_refused: Some("the policy".into()), ..facts(false, true) };
+        let refused = logout(with(UnitMode::Auto, true), &refused, Some(false));
+        assert_eq!(refused.grade, Grade::Warning, "{refused:?}");
+        assert!(!refused.advice.unwrap().contains("doctor --fix"));
+    }
+
+    #[test]
+    fn a_service_that_takes_sessions_along_is_named() {
+        let home = Home::Service { name: "ci.service".into(), kills: Some(true), manager: None };
+        let found = logout(with(UnitMode::Auto, false), &Facts { home, ..facts(false, false) }, None);
+        assert!(found.grade == Grade::Warning && found.detail.contains("ends with ci.service"), "{found:?}");
     }
 }

@@ -18,6 +18,7 @@ pub mod live;
 pub mod load;
 pub mod log;
 mod processes;
+pub mod protection;
 pub mod prune;
 pub mod reconcile;
 pub mod resume;

@@ -12,6 +12,7 @@ use abide_sys::clock;
 use serde::Serialize;
 
 use crate::follow::{self, Look};
+use crate::protection::Judge;
 use crate::substrate::Survey;
 use crate::{finish, live};
 
@@ -55,6 +56,8 @@ pub struct Row {
     pub created: Timestamp,
     /// How often it was started.
     pub generation: u64,
+    /// What ends it while it runs, where the next logout or the end of a service does, and what protects it.
+    pub exposed: Option<String>,
     /// Its sessions, in the order of their tabs.
     pub sessions: Vec<SessionRow>,
 }
@@ -131,6 +134,7 @@ impl From<&Instance> for Row {
             decided_by: instance.status.decided_by,
             created: instance.created,
             generation: instance.generation,
+            exposed: None,
             sessions: instance.sessions.iter().map(SessionRow::from).collect(),
         }
     }
@@ -177,6 +181,14 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
             scope.spawn(work);
         }
     });
+}
+
+/// Adds what ends the instances that run, where a logout or a service would.
+pub fn add_exposure(listing: &mut Listing, store: &Store, judge: &Judge) {
+    for row in listing.instances.iter_mut().filter(|row| row.state == "active") {
+        let found = row.id.parse().ok().and_then(|id| judge.judge(store, id));
+        row.exposed = found.and_then(|found| found.danger().map(ToString::to_string));
+    }
 }
 
 /// Which conversations agents are in is learned as they run.

@@ -1,37 +1,119 @@
-//! Where the supervisor of an instance on the host goes, so that it outlives the login that started it.
+//! Where the supervisor of an instance on the host goes, so that it outlives the login that started it, and whether one
+//! that runs already does.
 //!
 //! The rule that shapes this: a systemd user unit without linger is worse than none. The user manager stops shortly
 //! after the last logout and takes its units with it, while a plain daemon of the same login may well live on.
 
+mod running;
+#[cfg(test)]
+mod tests;
+
 use crate::choice::UnitMode;
 use crate::decide::Decided;
 
-/// What is known about this login and its systemd. Gathered elsewhere; [`decide`] looks at nothing else.
+pub use running::{Exposure, Protection, exposure, protection};
+
+/// What is known about a process and the systemd around it. Gathered elsewhere; the decisions look at nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// Whether systemd runs this machine.
     pub systemd: bool,
-    /// Why the bus of the user manager does not answer; `None` if it does.
-    pub bus_fault: Option<String>,
-    /// Whether the user manager outlives the last logout.
+    /// Why the operator's user manager makes no units; `None` as far as it does.
+    pub manager_fault: Option<ManagerFault>,
+    /// Whether the operator's user manager outlives their last logout.
     pub linger: bool,
-    /// Whether logind ends what a login leaves behind, for this very user; `None` if nobody could tell.
-    pub kills: Option<bool>,
-    /// What this process is part of.
+    /// Why linger cannot be turned on without an administrator, where that is known.
+    pub linger_refused: Option<String>,
+    /// What the process is part of.
     pub home: Home,
-    /// What the operator is called, as `loginctl enable-linger` takes it.
+    /// The operator's name, as `loginctl enable-linger` takes it.
     pub user: String,
 }
 
+/// Why no unit can be had of the user manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ManagerFault {
+    /// Its bus is not there.
+    Absent(String),
+    /// It answered, and does not do it.
+    Fails(String),
+    /// It does not answer in time.
+    Silent(String),
+    /// The program that asks it is missing.
+    NoTool(String),
+}
+
+impl ManagerFault {
+    /// What went wrong.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Absent(why) | Self::Fails(why) | Self::Silent(why) | Self::NoTool(why) => why,
+        }
+    }
+
+    /// What may cure it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Absent(_) => "log in anew, or install dbus-user-session",
+            Self::Fails(_) | Self::Silent(_) => {
+                "`systemctl --user daemon-reexec` may help; `journalctl --user` may tell more"
+            }
+            Self::NoTool(_) => "put systemd's `busctl` on PATH",
+        }
+    }
+}
+
 /// What a process is part of, and so what it ends with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Home {
-    /// A login session, which logind may clear away when it closes.
-    Login,
-    /// The user manager: a desktop's terminal, another unit.
-    Manager,
-    /// Neither: a system service, a container. No logout concerns it.
+    /// A login session.
+    Login {
+        /// Whether logind ends what this login leaves behind; `None` where that is unknown.
+        kills: Option<bool>,
+    },
+    /// A unit of a user manager that is no service: a desktop's terminal, a scope.
+    Manager(ManagerEnd),
+    /// A service, of a user manager or of the system.
+    Service {
+        /// The service.
+        name: String,
+        /// Whether its end ends what it started; `None` where that is unknown.
+        kills: Option<bool>,
+        /// The end of the user manager that it is of; `None` for a service of the system.
+        manager: Option<ManagerEnd>,
+    },
+    /// None of these: a container, a machine without systemd.
     Elsewhere,
+}
+
+/// When a user manager ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManagerEnd {
+    /// With the machine: linger is on for its user.
+    Shutdown,
+    /// Shortly after its user's last logout.
+    LastLogout,
+    /// After a logout, but not while a tmux server of the operator keeps its login from closing.
+    TmuxServer,
+}
+
+/// logind's rule about what a login leaves behind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KillRules {
+    /// `KillUserProcesses`.
+    pub enabled: bool,
+    /// `KillExcludeUsers`.
+    pub except: Vec<String>,
+    /// `KillOnlyUsers`.
+    pub only: Vec<String>,
+}
+
+impl KillRules {
+    /// Whether the processes that a login of `owner` leaves behind are ended, whoever they belong to.
+    pub fn apply_to(&self, owner: &str) -> bool {
+        let names = |list: &[String]| list.iter().any(|name| name == owner);
+        self.enabled && !names(&self.except) && (self.only.is_empty() || names(&self.only))
+    }
 }
 
 /// Where the supervisor goes.
@@ -52,6 +134,8 @@ pub enum Fate {
     Survives,
     /// It ends it.
     Lost,
+    /// The daemon ends before any logout: with the service that started it.
+    EndsWithService,
     /// Nobody could tell.
     Unknown,
 }
@@ -66,162 +150,91 @@ pub fn decide(mode: UnitMode, facts: &Facts, may_enable_linger: bool) -> Decided
     if !facts.systemd {
         return Decided::new(plain, "this machine is not run by systemd");
     }
-    match (facts.linger, &facts.bus_fault) {
-        (true, None) => {
+    match (facts.linger, &facts.manager_fault, &facts.linger_refused) {
+        (true, None, _) => {
             Decided::new(Placement::Unit, "linger is on, so the user manager outlives the logout")
         }
-        (true, Some(fault)) => Decided::new(plain, format!("the user bus does not answer: {fault}")),
-        (false, _) if may_enable_linger => {
+        (true, Some(fault), _) => {
+            Decided::new(plain, format!("the user manager makes no unit: {}", fault.why()))
+        }
+        (false, _, Some(refusal)) if may_enable_linger => {
+            Decided::new(plain, format!("linger is off and could not be turned on: {refusal}"))
+        }
+        (false, _, _) if may_enable_linger => {
             Decided::new(Placement::EnableLinger, "linger is off, and may be turned on")
         }
-        (false, _) => Decided::new(plain, "linger is off, and a user unit would end with the last logout"),
+        (false, _, _) => Decided::new(plain, "linger is off, and a user unit would end with the last logout"),
     }
 }
 
-/// What the next logout does to a daemon that stays where this process is.
+/// What the next logout does to a daemon that stays where the process is.
 pub fn fate(facts: &Facts) -> Fate {
-    match facts.home {
+    let with_manager = |end: ManagerEnd| match end {
+        ManagerEnd::Shutdown | ManagerEnd::TmuxServer => Fate::Survives,
+        ManagerEnd::LastLogout => Fate::Lost,
+    };
+    match &facts.home {
         _ if !facts.systemd => Fate::Survives,
         Home::Elsewhere => Fate::Survives,
-        Home::Manager if facts.linger => Fate::Survives,
-        Home::Manager => Fate::Lost,
-        Home::Login => match facts.kills {
-            Some(true) => Fate::Lost,
-            Some(false) => Fate::Survives,
-            None => Fate::Unknown,
-        },
+        Home::Manager(end) => with_manager(*end),
+        Home::Service { kills: Some(false), manager, .. } => manager.map_or(Fate::Survives, with_manager),
+        Home::Service { .. } => Fate::EndsWithService,
+        Home::Login { kills: Some(true) } => Fate::Lost,
+        Home::Login { kills: Some(false) } => Fate::Survives,
+        Home::Login { kills: None } => Fate::Unknown,
     }
 }
 
-/// What the operator should know about a supervisor that stayed a plain daemon because of `why`; `None` where no logout
-/// concerns it.
-pub fn warning(facts: &Facts, why: &str) -> Option<String> {
-    if !facts.systemd || facts.home == Home::Elsewhere {
+/// Whether no logout and no service ends a daemon that stays where the process is, whatever is configured.
+fn is_out_of_reach(facts: &Facts) -> bool {
+    match &facts.home {
+        Home::Elsewhere | Home::Manager(ManagerEnd::Shutdown) => true,
+        Home::Service { kills: Some(false), manager, .. } => {
+            matches!(manager, None | Some(ManagerEnd::Shutdown))
+        }
+        Home::Manager(_) | Home::Service { .. } | Home::Login { .. } => !facts.systemd,
+    }
+}
+
+/// What ends a daemon that stays where the process is, about `subject`; `None` where nothing does before the shutdown.
+pub fn prospect(facts: &Facts, subject: &str) -> Option<String> {
+    if is_out_of_reach(facts) {
         return None;
     }
-    let prospect = match fate(facts) {
-        Fate::Survives => "this session outlives your logout only while logind lets it",
-        Fate::Lost => "this session will NOT survive your logout",
-        Fate::Unknown => "whether this session survives your logout could not be found out",
+    let text = match (fate(facts), &facts.home) {
+        (Fate::EndsWithService, Home::Service { name, kills, .. }) => match kills {
+            Some(_) => format!("{subject} ends with {name}, from which it was started"),
+            None => format!("{subject} may end with {name}, from which it was started"),
+        },
+        (Fate::Survives, Home::Manager(ManagerEnd::TmuxServer)) => {
+            format!("{subject} outlives your logout only while your tmux server runs")
+        }
+        (Fate::Survives, _) => format!("{subject} outlives your logout only while logind lets it"),
+        (Fate::Lost, _) => format!("{subject} will NOT survive your logout"),
+        (Fate::Unknown | Fate::EndsWithService, _) => {
+            format!("whether {subject} survives your logout could not be found out")
+        }
     };
-    Some(format!("{prospect}: {why}; {}", remedy(facts)))
+    Some(text)
+}
+
+/// What the operator should know about a supervisor that stayed a plain daemon because of `why`; `None` where nothing
+/// ends it.
+pub fn warning(facts: &Facts, why: &str) -> Option<String> {
+    prospect(facts, "this session").map(|prospect| format!("{prospect}: {why}; {}", remedy(facts)))
 }
 
 /// What makes sessions survive a logout where no unit can be had.
 pub fn remedy(facts: &Facts) -> String {
-    if !facts.linger {
-        let user = &facts.user;
-        return format!(
-            "turn linger on with `abide doctor --fix`, or with `sudo loginctl enable-linger {user}`"
-        );
-    }
-    match facts.bus_fault {
-        Some(_) => "log in anew, or install dbus-user-session".to_owned(),
-        None => "`journalctl --user` may tell more".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn facts(linger: bool, kills: bool) -> Facts {
-        let user = "ada".to_owned();
-        Facts { systemd: true, bus_fault: None, linger, kills: Some(kills), home: Home::Login, user }
-    }
-
-    const UNITS: [UnitMode; 3] = [UnitMode::Auto, UnitMode::Scope, UnitMode::Service];
-
-    #[test]
-    fn every_row_of_the_survival_table_is_decided_for_what_survives() {
-        use Fate::{Lost, Survives};
-        for (kills, linger, mode, expected) in [
-            (false, false, UnitMode::Auto, Placement::Plain(Survives)),
-            (true, false, UnitMode::Auto, Placement::Plain(Lost)),
-            (true, true, UnitMode::Auto, Placement::Unit),
-            (true, false, UnitMode::Scope, Placement::Plain(Lost)),
-            (false, false, UnitMode::Scope, Placement::Plain(Survives)),
-            (true, true, UnitMode::Scope, Placement::Unit),
-            (true, true, UnitMode::Service, Placement::Unit),
-            (false, true, UnitMode::Auto, Placement::Unit),
-            (true, true, UnitMode::Off, Placement::Plain(Lost)),
-            (false, true, UnitMode::Off, Placement::Plain(Survives)),
-        ] {
-            let decided = decide(mode, &facts(linger, kills), false);
-            assert_eq!(decided.decision, expected, "kills {kills}, linger {linger}, unit = {mode}");
+    let user = &facts.user;
+    match (&facts.manager_fault, &facts.linger_refused) {
+        (_, Some(_)) if !facts.linger => {
+            format!("an administrator can turn linger on with `sudo loginctl enable-linger {user}`")
         }
-    }
-
-    #[test]
-    fn there_is_never_a_user_unit_without_linger() {
-        for mode in UNITS {
-            for kills in [None, Some(true), Some(false)] {
-                for home in [Home::Login, Home::Manager, Home::Elsewhere] {
-                    for bus_fault in [None, Some("gone".to_owned())] {
-                        for may in [true, false] {
-                            let facts =
-                                Facts { kills, home, bus_fault: bus_fault.clone(), ..facts(false, true) };
-                            assert_ne!(
-                                decide(mode, &facts, may).decision,
-                                Placement::Unit,
-                                "{mode} {facts:?}"
-                            );
-                        }
-                    }
-                }
-            }
+        _ if !facts.linger => {
+            format!("turn linger on with `abide doctor --fix`, or with `sudo loginctl enable-linger {user}`")
         }
-    }
-
-    #[test]
-    fn linger_is_turned_on_only_with_leave_and_only_where_it_is_off() {
-        for mode in UNITS {
-            assert_eq!(decide(mode, &facts(false, true), true).decision, Placement::EnableLinger);
-            assert_eq!(decide(mode, &facts(true, true), true).decision, Placement::Unit);
-        }
-        let off = decide(UnitMode::Off, &facts(false, true), true);
-        assert_eq!(off.decision, Placement::Plain(Fate::Lost), "`off` is always honoured");
-    }
-
-    #[test]
-    fn where_no_logout_concerns_it_nobody_is_warned() {
-        let bare =
-            Facts { systemd: false, bus_fault: Some("none".into()), kills: None, ..facts(false, false) };
-        for mode in UNITS {
-            assert_eq!(decide(mode, &bare, true).decision, Placement::Plain(Fate::Survives));
-        }
-        assert_eq!(warning(&bare, "why"), None);
-        let in_a_service = Facts { home: Home::Elsewhere, ..facts(false, true) };
-        assert_eq!(warning(&in_a_service, "why"), None, "no logout concerns it");
-    }
-
-    #[test]
-    fn a_bus_that_does_not_answer_means_no_unit_and_says_why() {
-        let facts = Facts { bus_fault: Some("connection refused".into()), ..facts(true, true) };
-        let decided = decide(UnitMode::Auto, &facts, true);
-        assert_eq!(decided.decision, Placement::Plain(Fate::Lost));
-        assert_eq!(decided.reason, "the user bus does not answer: connection refused");
-        assert!(warning(&facts, "why").unwrap().contains("why; log in anew, or install dbus-user-session"));
-    }
-
-    #[test]
-    fn a_daemon_ends_with_what_it_is_part_of() {
-        for (home, linger, kills, expected) in [
-            (Home::Manager, false, Some(false), Fate::Lost),
-            (Home::Manager, true, Some(true), Fate::Survives),
-            (Home::Elsewhere, false, Some(true), Fate::Survives),
-            (Home::Login, true, Some(true), Fate::Lost),
-            (Home::Login, true, None, Fate::Unknown),
-        ] {
-            let facts = Facts { home, linger, kills, ..facts(false, false) };
-            assert_eq!(fate(&facts), expected, "{home:?}, linger {linger}, kills {kills:?}");
-        }
-    }
-
-    #[test]
-    fn what_can_not_survive_is_said_with_the_exact_command() {
-        let warning = warning(&facts(false, true), "linger is off").unwrap();
-        assert!(warning.contains("NOT survive"), "{warning}");
-        assert!(warning.contains("sudo loginctl enable-linger ada"), "{warning}");
+        (Some(fault), _) => fault.remedy().to_owned(),
+        (None, _) => "`journalctl --user` may tell more".to_owned(),
     }
 }

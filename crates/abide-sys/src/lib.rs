@@ -4,6 +4,7 @@
 pub mod atomic;
 pub mod clock;
 pub mod crash;
+pub mod passwd;
 pub mod poll;
 pub mod process;
 pub mod resident;

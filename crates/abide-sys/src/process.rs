@@ -9,7 +9,9 @@ use abide_model::ProcessIdentity;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-pub use stat::{Stat, children, command_line, descendants, has_in_environment, ignores, tree};
+pub use stat::{
+    Stat, children, command_line, descendants, has_in_environment, ignores, in_environment, tree,
+};
 
 /// This process. Where `/proc` can not be read the start time is 0, which [`alive`] answers with "can not tell".
 pub fn this() -> ProcessIdentity {

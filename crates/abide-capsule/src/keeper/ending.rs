@@ -100,7 +100,7 @@ fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
 
 /// Whether a process holds other instances: a keeper, or the tmux server that abide keeps sessions in. Whoever starts an
 /// instance from inside a session has it for a descendant, and does not take it along.
-fn holds_others(pid: i32) -> bool {
+pub fn holds_others(pid: i32) -> bool {
     let line = command_line(pid);
     let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
     match words[..] {

@@ -1,12 +1,14 @@
 //! What is asked of systemd and logind, through `busctl`.
 //!
-//! A bus library would be the largest dependency of the whole program, for three calls. Each call is bounded: a manager
+//! A bus library would be the largest dependency of the whole program, for a few calls. Each call is bounded: a manager
 //! that hangs would otherwise be waited for for a minute and a half.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use abide_model::ProcessIdentity;
+use abide_model::unit::KillRules;
 use abide_sys::run::{self, RunError};
 
 use super::Login;
@@ -19,6 +21,10 @@ const TO_ACT: Duration = Duration::from_secs(2);
 
 const SYSTEMD: [&str; 3] =
     ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"];
+const POLKIT: [&str; 3] = [
+    "org.freedesktop.PolicyKit1", "/org/freedesktop/PolicyKit1/Authority",
+    "org.freedesktop.PolicyKit1.Authority",
+];
 const LOGIND: [&str; 3] =
     ["org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager"];
 
@@ -64,12 +70,77 @@ pub fn set_linger(login: &Login) -> Result<(), RunError> {
     busctl(&login.system_bus(), &words, TO_ACT).map(drop)
 }
 
-/// Whether logind ends what `user` leaves behind at a logout; `None` if it does not say.
-pub fn kills_user_processes(login: &Login, user: &str) -> Option<bool> {
+/// Whether the policy lets the operator turn linger on for themselves without a password; `None` if it does not say.
+pub fn may_set_linger(login: &Login, process: &ProcessIdentity) -> Option<bool> {
+    let (pid, start) = (process.pid.to_string(), process.start.to_string());
+    let mut words = vec!["call"];
+    words.extend(POLKIT);
+    words.extend(["CheckAuthorization", "(sa{sv})sa{ss}us", "unix-process", "2", "pid", "u", &pid]);
+    words.extend(["start-time", "t", &start, "org.freedesktop.login1.set-self-linger", "0", "0", ""]);
+    match busctl(&login.system_bus(), &words, TO_ACT) {
+        Ok(answer) => Some(answer.split_whitespace().nth(1) == Some("true")),
+        // Where the policy daemon is absent or does not start, logind lets nobody but root do it.
+        Err(RunError::Failed { .. }) => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// Asks the user manager something that it answers at once if it answers at all.
+pub fn ask_manager(login: &Login) -> Result<(), RunError> {
+    let mut words = vec!["get-property"];
+    words.extend(SYSTEMD);
+    words.push("Version");
+    busctl(&login.user_bus(), &words, TO_ACT).map(drop)
+}
+
+/// Whether the user manager still knows the unit `name`; `None` if it does not say.
+pub fn knows_unit(login: &Login, name: &str) -> Option<bool> {
+    let mut words = vec!["call"];
+    words.extend(SYSTEMD);
+    words.extend(["GetUnit", "s", name]);
+    match busctl(&login.user_bus(), &words, TO_ACT) {
+        Ok(_) => Some(true),
+        Err(RunError::Failed { stderr, .. }) if stderr.contains("not loaded") => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// Moves further processes into the unit `name`.
+pub fn attach(login: &Login, name: &str, pids: &[u32]) -> Result<(), RunError> {
+    let count = pids.len().to_string();
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let mut words = vec!["call"];
+    words.extend(SYSTEMD);
+    words.extend(["AttachProcessesToUnit", "ssau", name, "", &count]);
+    words.extend(pids.iter().map(String::as_str));
+    busctl(&login.user_bus(), &words, TO_ACT).map(drop)
+}
+
+/// What logind does to what logins leave behind; `None` if it does not say.
+pub fn kill_rules(login: &Login) -> Option<KillRules> {
     let mut words = vec!["get-property"];
     words.extend(LOGIND);
     words.extend(["KillUserProcesses", "KillExcludeUsers", "KillOnlyUsers"]);
-    kills(&busctl(&login.system_bus(), &words, TO_TELL).ok()?, user)
+    parse_kill_rules(&busctl(&login.system_bus(), &words, TO_TELL).ok()?)
+}
+
+/// Whether the end of the service `name`, which the manager behind `bus` runs, ends what it started; `None` if that one
+/// does not say.
+pub fn service_kills(bus: &Path, name: &str) -> Option<bool> {
+    let object = format!("{}/unit/{}", SYSTEMD[1], object_label(name));
+    let words = ["get-property", SYSTEMD[0], &object, "org.freedesktop.systemd1.Service", "KillMode"];
+    let answer = busctl(bus, &words, TO_TELL).ok()?;
+    Some(!["s \"process\"", "s \"none\""].contains(&answer.trim()))
+}
+
+/// A unit's name as it stands in the path of its object.
+fn object_label(name: &str) -> String {
+    let spell = |(at, byte): (usize, u8)| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
+        b'0'..=b'9' if at > 0 => char::from(byte).to_string(),
+        _ => format!("_{byte:02x}"),
+    };
+    name.bytes().enumerate().map(spell).collect()
 }
 
 /// Whether linger is on, asked of logind itself.
@@ -95,8 +166,8 @@ pub(crate) fn escaped(path: &Path) -> String {
     path.as_os_str().as_bytes().iter().map(spell).collect()
 }
 
-/// logind's own rule, from its three properties as `busctl` prints them: `b true`, `as 1 "root"`, `as 0`.
-fn kills(properties: &str, user: &str) -> Option<bool> {
+/// logind's three properties as `busctl` prints them: `b true`, `as 1 "root"`, `as 0`.
+fn parse_kill_rules(properties: &str) -> Option<KillRules> {
     let mut lines = properties.lines();
     let enabled = match lines.next()?.trim() {
         "b true" => true,
@@ -104,9 +175,7 @@ fn kills(properties: &str, user: &str) -> Option<bool> {
         _ => return None,
     };
     let names = |line: &str| line.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-    let (except, only) = (names(lines.next()?), names(lines.next()?));
-    let holds = |names: &[String]| names.iter().any(|name| name == user);
-    Some(enabled && !holds(&except) && (only.is_empty() || holds(&only)))
+    Some(KillRules { enabled, except: names(lines.next()?), only: names(lines.next()?) })
 }
 
 #[cfg(test)]
@@ -114,19 +183,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logind_spares_whom_it_is_told_to_spare() {
+    fn what_logind_says_about_killing_is_understood() {
+        let ada_and_bob = || vec!["ada".to_owned(), "bob".to_owned()];
         for (properties, expected) in [
-            ("b false\nas 0\nas 0", Some(false)),
-            ("b true\nas 0\nas 0", Some(true)),
-            ("b true\nas 1 \"root\"\nas 0", Some(true)),
-            ("b true\nas 2 \"root\" \"ada\"\nas 0", Some(false)),
-            ("b true\nas 0\nas 1 \"bob\"", Some(false)),
-            ("b true\nas 0\nas 2 \"bob\" \"ada\"", Some(true)),
+            ("b false\nas 0\nas 0", Some(KillRules::default())),
+            (
+                "b true\nas 2 \"ada\" \"bob\"\nas 0",
+                Some(KillRules { enabled: true, except: ada_and_bob(), only: Vec::new() }),
+            ),
+            (
+                "b true\nas 0\nas 2 \"ada\" \"bob\"",
+                Some(KillRules { enabled: true, except: Vec::new(), only: ada_and_bob() }),
+            ),
             ("b true", None),
             ("", None),
         ] {
-            assert_eq!(kills(properties, "ada"), expected, "{properties}");
+            assert_eq!(parse_kill_rules(properties), expected, "{properties}");
         }
+    }
+
+    #[test]
+    fn the_object_of_a_unit_is_spelled_as_systemd_spells_it() {
+        assert_eq!(object_label("run-u12.service"), "run_2du12_2eservice");
+        assert_eq!(object_label("7z@x.service"), "_37z_40x_2eservice");
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! What a process is part of, as the kernel tells it.
 
-use abide_model::unit::Home;
-
 /// The path of process `pid` in systemd's hierarchy; `None` if there is none, or no such process.
 pub fn of(pid: u32) -> Option<String> {
     path_in(&std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?).map(str::to_owned)
@@ -19,17 +17,41 @@ pub fn is_in(path: &str, name: &str) -> bool {
     path.split('/').any(|part| part == name)
 }
 
-/// What the logout does to a process at `path` depends on this alone.
-pub fn home(path: &str) -> Home {
-    let has = |prefix: &str, suffix: &str| {
-        path.split('/').any(|part| part.starts_with(prefix) && part.ends_with(suffix))
+/// What a path in systemd's hierarchy is part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// A login session of this user.
+    Login(Option<u32>),
+    /// A unit of this user's manager.
+    Manager(u32),
+    /// A service of this user's manager.
+    UserService(u32, &'a str),
+    /// A service of the system.
+    SystemService(&'a str),
+    /// None of these.
+    Elsewhere,
+}
+
+/// What `path` is part of.
+pub fn part(path: &str) -> Part<'_> {
+    let parts = || path.split('/');
+    let number = |part: &str, before: &str, after: &str| -> Option<u32> {
+        part.strip_prefix(before)?.strip_suffix(after)?.parse().ok()
     };
-    if has("user@", ".service") {
-        Home::Manager
-    } else if has("session-", ".scope") {
-        Home::Login
-    } else {
-        Home::Elsewhere
+    let is_unit = |part: &&str| part.ends_with(".service") || part.ends_with(".scope");
+    let manager = parts().enumerate().find_map(|(at, part)| Some((at, number(part, "user@", ".service")?)));
+    if let Some((at, user)) = manager {
+        return match parts().skip(at + 1).find(is_unit) {
+            Some(unit) if unit.ends_with(".service") => Part::UserService(user, unit),
+            _ => Part::Manager(user),
+        };
+    }
+    match parts().find(is_unit) {
+        Some(unit) if unit.starts_with("session-") && unit.ends_with(".scope") => {
+            Part::Login(parts().find_map(|part| number(part, "user-", ".slice")))
+        }
+        Some(unit) if unit.ends_with(".service") => Part::SystemService(unit),
+        _ => Part::Elsewhere,
     }
 }
 
@@ -58,15 +80,25 @@ mod tests {
     }
 
     #[test]
-    fn a_login_the_manager_and_everything_else_are_told_apart() {
+    fn a_login_the_manager_and_services_are_told_apart() {
+        let manager = "/user.slice/user-1000.slice/user@1000.service";
         for (path, expected) in [
-            ("/user.slice/user-1000.slice/session-c1.scope", Home::Login),
-            ("/user.slice/user-1000.slice/user@1000.service/app.slice/abide-k7p9m2xq.scope", Home::Manager),
-            ("/user.slice/user-1000.slice/user@1000.service/session.slice/foot.service", Home::Manager),
-            ("/system.slice/cron.service", Home::Elsewhere),
-            ("/", Home::Elsewhere),
+            ("/user.slice/user-1001.slice/session-c1.scope", Part::Login(Some(1001))),
+            ("/session-c1.scope", Part::Login(None)),
+            (&format!("{manager}/app.slice/abide-k7p9m2xq.scope"), Part::Manager(1000)),
+            (&format!("{manager}/init.scope"), Part::Manager(1000)),
+            (&format!("{manager}/tmux-spawn-1.scope/x.service"), Part::Manager(1000)),
+            (&format!("{manager}/app.slice/foot.service"), Part::UserService(1000, "foot.service")),
+            ("/system.slice/cron.service", Part::SystemService("cron.service")),
+            (
+                "/system.slice/system-getty.slice/getty@tty1.service",
+                Part::SystemService("getty@tty1.service"),
+            ),
+            ("/system.slice/docker-0123.scope", Part::Elsewhere),
+            ("/docker/0123", Part::Elsewhere),
+            ("/", Part::Elsewhere),
         ] {
-            assert_eq!(home(path), expected, "{path}");
+            assert_eq!(part(path), expected, "{path}");
         }
     }
 

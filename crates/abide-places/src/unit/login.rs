@@ -1,14 +1,19 @@
 //! This login: who it is, and what its systemd can do for it.
 
+use std::cell::OnceCell;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use abide_model::unit::{Facts, Home};
+use abide_model::unit::{Facts, Home, KillRules, ManagerEnd, ManagerFault};
 use abide_model::vars;
+use abide_sys::{passwd, process};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::{TO_HAPPEN, bus, cgroup};
+use super::cgroup::Part;
+use super::{TO_HAPPEN, bus, cgroup, moving};
+use crate::boot;
 
 /// Where to look, so that tests can look elsewhere.
 #[derive(Debug, Clone)]
@@ -27,40 +32,100 @@ impl Login {
     /// The login we are.
     pub fn here() -> Self {
         let uid = rustix::process::getuid().as_raw();
-        let set = std::env::var_os(vars::XDG_RUNTIME_DIR).map(PathBuf::from).filter(|dir| dir.is_absolute());
+        let set = std::env::var_os(vars::XDG_RUNTIME_DIR).map(PathBuf::from);
         Self {
             root: "/".into(),
-            // Set by a login, but not by `sudo -u`, cron or `docker exec`, where the manager may still be up.
-            runtime_dir: set.unwrap_or_else(|| format!("/run/user/{uid}").into()),
+            runtime_dir: runtime_dir(set, format!("/run/user/{uid}").into(), uid),
             uid,
-            user: std::fs::read_to_string("/etc/passwd").ok().and_then(|text| login_name(&text, uid)),
+            user: passwd::entry(uid).map(|entry| entry.name),
         }
     }
 
-    /// What can be seen without starting a process: everything but what logind ends at a logout.
+    /// What can be seen of this process without starting another: everything but what logind and services end.
     pub fn look(&self) -> Facts {
-        let systemd = self.root.join("run/systemd/system").is_dir();
+        let home = self.home_of(std::process::id(), &|_| None, &|_, _| None);
+        self.facts_with(home)
+    }
+
+    /// Everything there is to know about what this process starts, without trying it.
+    pub fn examine(&self) -> Facts {
+        Inspector::new(self.clone()).facts_of(std::process::id())
+    }
+
+    /// The same, found out by the calls that a start makes.
+    pub fn rehearse(&self) -> Facts {
+        let mut facts = self.examine();
+        if facts.systemd && facts.manager_fault.is_none() {
+            facts.manager_fault = moving::rehearse(self, facts.linger).err();
+        }
+        facts
+    }
+
+    /// Whether the policy lets the operator turn linger on for themselves; `None` if it does not say.
+    pub fn may_enable_linger(&self) -> Option<bool> {
+        let asked = self.has_systemd() && answers(&self.system_bus()).is_ok();
+        asked.then(|| bus::may_set_linger(self, &process::this())).flatten()
+    }
+
+    fn facts_with(&self, home: Home) -> Facts {
+        let systemd = self.has_systemd();
         Facts {
             systemd,
-            bus_fault: self.bus_fault(),
+            manager_fault: self.bus_fault().map(ManagerFault::Absent),
             linger: systemd && self.lingers(),
-            kills: None,
-            home: cgroup::of(std::process::id()).map_or(Home::Elsewhere, |path| cgroup::home(&path)),
+            linger_refused: None,
+            home,
             user: self.user.clone().unwrap_or_else(|| self.uid.to_string()),
         }
     }
 
-    /// Everything there is to know.
-    pub fn examine(&self) -> Facts {
-        let mut facts = self.look();
-        self.ask_logind(&mut facts);
-        facts
+    fn has_systemd(&self) -> bool {
+        self.root.join("run/systemd/system").is_dir()
     }
 
-    /// Adds what only logind knows.
-    pub(super) fn ask_logind(&self, facts: &mut Facts) {
-        if facts.systemd && answers(&self.system_bus()).is_ok() {
-            facts.kills = bus::kills_user_processes(self, &facts.user);
+    /// What process `pid` is part of. `login_kills` says whether logind ends what logins of a user leave behind,
+    /// `service_kills` whether the end of a service, of a user's manager or of the system, ends what it started.
+    fn home_of(
+        &self,
+        pid: u32,
+        login_kills: &dyn Fn(u32) -> Option<bool>,
+        service_kills: &dyn Fn(Option<u32>, &str) -> Option<bool>,
+    ) -> Home {
+        let path = cgroup::of(pid).unwrap_or_default();
+        let end = |user| self.manager_end(user, pid, &path, login_kills);
+        match cgroup::part(&path) {
+            Part::Login(owner) => Home::Login { kills: owner.and_then(login_kills) },
+            Part::Manager(user) => Home::Manager(end(user)),
+            // It stays until its manager ends, so it takes nothing along before that.
+            Part::UserService(user, boot::NAME) => Home::Manager(end(user)),
+            Part::UserService(user, name) => Home::Service {
+                name: name.to_owned(),
+                kills: service_kills(Some(user), name),
+                manager: Some(end(user)),
+            },
+            Part::SystemService(name) => {
+                Home::Service { name: name.to_owned(), kills: service_kills(None, name), manager: None }
+            }
+            Part::Elsewhere => Home::Elsewhere,
+        }
+    }
+
+    fn manager_end(
+        &self,
+        user: u32,
+        pid: u32,
+        path: &str,
+        login_kills: &dyn Fn(u32) -> Option<bool>,
+    ) -> ManagerEnd {
+        let lingers = match user == self.uid {
+            true => self.lingers(),
+            false => passwd::entry(user).is_some_and(|entry| self.lingers_by_name(&entry.name)),
+        };
+        let in_pane = || path.split('/').any(|part| part.starts_with("tmux-spawn-"));
+        match lingers {
+            true => ManagerEnd::Shutdown,
+            false if in_pane() && tmux_keeps_login(pid, login_kills) => ManagerEnd::TmuxServer,
+            false => ManagerEnd::LastLogout,
         }
     }
 
@@ -71,13 +136,13 @@ impl Login {
             return Err("logind agreed, but did not do it".to_owned());
         }
         // logind starts the manager of a user who was not logged in. Without its bus linger alone is no use yet, which
-        // is for whoever looks next to find.
+        // is for the next look to find.
         eventually(TO_HAPPEN, || self.bus_fault().is_none());
         Ok(())
     }
 
     /// The socket of the user manager's bus.
-    pub(super) fn user_bus(&self) -> PathBuf {
+    pub(crate) fn user_bus(&self) -> PathBuf {
         self.runtime_dir.join("bus")
     }
 
@@ -94,9 +159,72 @@ impl Login {
 
     fn lingers(&self) -> bool {
         match &self.user {
-            Some(user) => self.root.join("var/lib/systemd/linger").join(user).exists(),
+            Some(user) => self.lingers_by_name(user),
             None => bus::lingers(self).unwrap_or(false),
         }
+    }
+
+    fn lingers_by_name(&self, user: &str) -> bool {
+        self.root.join("var/lib/systemd/linger").join(user).exists()
+    }
+}
+
+/// Looks at processes of one login, and asks logind at most once however many they are.
+pub struct Inspector {
+    login: Login,
+    rules: OnceCell<Option<KillRules>>,
+}
+
+impl Inspector {
+    /// An inspector of what belongs to `login`.
+    pub fn new(login: Login) -> Self {
+        Self { login, rules: OnceCell::new() }
+    }
+
+    /// Everything there is to know about process `pid` and the systemd around it.
+    pub fn facts_of(&self, pid: u32) -> Facts {
+        let login = &self.login;
+        if !login.has_systemd() {
+            return login.facts_with(Home::Elsewhere);
+        }
+        let rules = || {
+            let answers = || answers(&login.system_bus()).is_ok();
+            self.rules.get_or_init(|| answers().then(|| bus::kill_rules(login)).flatten())
+        };
+        let login_kills = |owner: u32| {
+            let name = match owner == login.uid {
+                true => login.user.clone(),
+                false => passwd::entry(owner).map(|entry| entry.name),
+            };
+            Some(rules().as_ref()?.apply_to(&name.unwrap_or_else(|| owner.to_string())))
+        };
+        let service_kills = |user: Option<u32>, name: &str| match user {
+            None => bus::service_kills(&login.system_bus(), name),
+            Some(user) if user == login.uid => bus::service_kills(&login.user_bus(), name),
+            Some(_) => None,
+        };
+        login.facts_with(login.home_of(pid, &login_kills, &service_kills))
+    }
+}
+
+/// Where the user manager has its bus: where the environment says, unless that is stale or somebody else's, as after
+/// `su` from a shell of root; else where systemd puts it. A directory of ours without a bus was made on purpose.
+fn runtime_dir(set: Option<PathBuf>, default: PathBuf, uid: u32) -> PathBuf {
+    let is_ours = |dir: &PathBuf| {
+        let owner = std::fs::metadata(dir).map(|about| about.uid());
+        dir.is_absolute() && owner.is_ok_and(|owner| owner == uid)
+    };
+    let is_stale = |dir: &PathBuf| matches!(answers(&dir.join("bus")), Err(Errno::CONNREFUSED));
+    set.filter(|dir| is_ours(dir) && !is_stale(dir)).unwrap_or(default)
+}
+
+/// Whether the tmux server in whose pane `pid` was started stays in its login, and keeps that from closing.
+fn tmux_keeps_login(pid: u32, login_kills: &dyn Fn(u32) -> Option<bool>) -> bool {
+    let told = process::in_environment(pid, vars::TMUX).unwrap_or_default();
+    let server = told.split(',').rev().nth(1).and_then(|pid| pid.parse().ok()).and_then(cgroup::of);
+    match server.as_deref().map(cgroup::part) {
+        Some(Part::Login(Some(owner))) => login_kills(owner) == Some(false),
+        _ => false,
     }
 }
 
@@ -106,13 +234,6 @@ pub(crate) fn answers(socket: &Path) -> Result<(), Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let end = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::connect(&end, &address)
-}
-
-/// The name of the user `uid` in the text of a passwd file. Read by hand: a static binary must not load NSS modules.
-fn login_name(passwd: &str, uid: u32) -> Option<String> {
-    let line =
-        passwd.lines().find(|line| line.split(':').nth(2).and_then(|f| f.parse().ok()) == Some(uid))?;
-    line.split(':').next().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// Whether `holds` comes true within `limit`.
@@ -148,7 +269,7 @@ mod tests {
         let (_dir, login) = machine();
         let facts = login.examine();
         assert!(
-            !facts.systemd && !facts.linger && facts.bus_fault.is_some() && facts.kills.is_none(),
+            !facts.systemd && !facts.linger && facts.manager_fault.is_some() && facts.home == Home::Elsewhere,
             "{facts:?}"
         );
     }
@@ -156,14 +277,11 @@ mod tests {
     #[test]
     fn only_a_bus_that_answers_counts() {
         let (_dir, login) = machine();
-        assert!(login.look().bus_fault.unwrap().contains("No such file"));
+        assert!(login.bus_fault().unwrap().contains("No such file"));
         let listener = UnixListener::bind(login.user_bus()).unwrap();
-        assert_eq!(login.look().bus_fault, None);
+        assert_eq!(login.bus_fault(), None);
         drop(listener);
-        assert!(
-            login.look().bus_fault.unwrap().contains("refused"),
-            "a socket that nobody answers is no bus"
-        );
+        assert!(login.bus_fault().unwrap().contains("refused"), "a socket that nobody answers is no bus");
     }
 
     #[test]
@@ -182,7 +300,7 @@ mod tests {
                 }
             });
         assert_eq!(full, Some(Errno::AGAIN));
-        assert!(login.look().bus_fault.is_some());
+        assert!(login.bus_fault().is_some());
     }
 
     fn answers_and_keeps(socket: &Path) -> Result<rustix::fd::OwnedFd, Errno> {
@@ -203,9 +321,19 @@ mod tests {
     }
 
     #[test]
-    fn login_names_are_read_without_the_resolver() {
-        let passwd = "root:x:0:0::/root:/bin/sh\nbroken\nada:x:1000:1000::/home/ada:/bin/sh\n";
-        assert_eq!(login_name(passwd, 1000).as_deref(), Some("ada"));
-        assert_eq!(login_name(passwd, 1), None);
+    fn a_runtime_directory_that_is_stale_or_not_ours_is_not_used() {
+        let (dir, login) = machine();
+        let (ours, default) = (login.runtime_dir.clone(), PathBuf::from("/run/user/4711"));
+        let uid = rustix::process::getuid().as_raw();
+        let chosen = |set: Option<PathBuf>, uid| runtime_dir(set, default.clone(), uid);
+        assert_eq!(chosen(None, uid), default);
+        assert_eq!(chosen(Some(dir.path().join("gone")), uid), default);
+        assert_eq!(chosen(Some("relative".into()), uid), default);
+        assert_eq!(chosen(Some(ours.clone()), uid + 1), default, "another user's");
+        assert_eq!(chosen(Some(ours.clone()), uid), ours, "made on purpose");
+        let listener = UnixListener::bind(login.user_bus()).unwrap();
+        assert_eq!(chosen(Some(ours.clone()), uid), ours);
+        drop(listener);
+        assert_eq!(chosen(Some(ours), uid), default, "its bus is dead");
     }
 }

@@ -117,6 +117,14 @@ pub fn has_in_environment(pid: i32, marks: &[Vec<u8>]) -> bool {
     marks.iter().all(has)
 }
 
+/// The value that the variable `name` had when the process was started, as text.
+pub fn in_environment(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
 /// What the process was started with: its program and its arguments. Empty if that can not be seen.
 pub fn command_line(pid: i32) -> Vec<Vec<u8>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -1,6 +1,9 @@
 //! `abide doctor`
 
 use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
+use abide_engine::protection::{self, InstanceProtection, Judge};
+use abide_model::unit::{Exposure, Facts, Fate};
+use abide_model::{Instance, UnitMode};
 use abide_store::Entry;
 use serde_json::json;
 
@@ -12,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   abide doctor           what this machine has, and what is wrong with it
   abide doctor --json    the same for a program
-  abide doctor --fix     turn on linger, so that sessions survive your logout; asks first
+  abide doctor --fix     make sessions survive your logout: turn on linger (asks first), and move what runs already
 
 Exits with 1 if something is broken; what is merely absent is no failure.";
 
@@ -23,7 +26,7 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Turn on linger where it is off; asks first
+    /// Turn on linger where it is off (asks first), and move running instances where no logout ends them
     #[arg(long, conflicts_with = "json")]
     fix: bool,
     /// Answer yes to what --fix asks
@@ -33,14 +36,16 @@ pub struct Args {
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let machine = Machine::here();
-    if args.fix {
-        turn_on_linger(&machine, args.yes, context)?;
-    }
     // What is wrong with the configuration is a finding of its own, below.
-    let wishes = context.config.load().map(|set| Wishes { unit: set.unit, linger: set.linger });
-    let mut findings = doctor::examine(&machine, wishes.unwrap_or_default());
+    let settings = context.config.load();
+    let wishes = settings.map(|set| Wishes { unit: set.unit, linger: set.linger, substrate: set.substrate });
+    let wishes = wishes.unwrap_or_default();
+    if args.fix {
+        fix(&machine, wishes.unit, args.yes, context)?;
+    }
+    let mut findings = doctor::examine(&machine, wishes);
     findings.extend(examine_config(context));
-    findings.extend(examine_store(context));
+    findings.extend(examine_store(context, wishes.unit));
     let problems = findings.iter().filter(|f| f.grade == Grade::Problem).count();
     if args.json {
         context.printer.json(&json!({ "version": 1, "findings": findings }))?;
@@ -54,25 +59,46 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
 }
 
-fn turn_on_linger(machine: &Machine, yes: bool, context: &Context) -> Outcome {
+/// Makes sessions survive a logout, those that run already too.
+fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> Outcome {
     let facts = machine.login.look();
     if !facts.systemd {
         return Ok(context.printer.line("Nothing to fix: this machine is not run by systemd.")?);
     }
-    if facts.linger {
-        return Ok(context.printer.line("Nothing to fix: linger is on.")?);
-    }
-    let question = format!("Turn on linger for {}, so that sessions survive the logout?", facts.user);
-    if !yes && !context.confirm(&question, "--yes")? {
+    if !facts.linger && !turn_on_linger(machine, &facts, yes, context)? {
         return Ok(context.printer.line("Nothing was changed.")?);
     }
+    let entries = context.store.list().map_err(CommandError::failed)?;
+    let mut moved = 0;
+    for instance in entries.iter().filter_map(Entry::sound) {
+        let name = instance.id.display_name();
+        match protection::protect(&context.store, instance.id, mode) {
+            Ok(None) => continue,
+            Ok(Some(unit)) => context.printer.line(format!("{name} was moved into {unit}."))?,
+            Err(why) => context.printer.line(format!("{name} runs on where it is: {why}"))?,
+        }
+        moved += 1;
+    }
+    if facts.linger && moved == 0 {
+        context.printer.line("Nothing to fix: linger is on, and what runs needs no move.")?;
+    }
+    Ok(())
+}
+
+/// Turns linger on; false where the operator does not want that.
+fn turn_on_linger(machine: &Machine, facts: &Facts, yes: bool, context: &Context) -> Outcome<bool> {
     let user = &facts.user;
+    let question = format!("Turn on linger for {user}, so that sessions survive the logout?");
+    if !yes && !context.confirm(&question, "--yes")? {
+        return Ok(false);
+    }
     machine.login.enable_linger().map_err(|why| {
         CommandError::failed(format!(
             "linger could not be turned on for {user} ({why}); `sudo loginctl enable-linger {user}` does it"
         ))
     })?;
-    Ok(context.printer.line(format!("Linger is on for {}.", facts.user))?)
+    context.printer.line(format!("Linger is on for {user}."))?;
+    Ok(true)
 }
 
 fn examine_config(context: &Context) -> Vec<Finding> {
@@ -96,22 +122,45 @@ fn examine_config(context: &Context) -> Vec<Finding> {
     findings
 }
 
-fn examine_store(context: &Context) -> Vec<Finding> {
-    let home = context.store.layout().home().display().to_string();
+fn examine_store(context: &Context, mode: UnitMode) -> Vec<Finding> {
+    let home = context.store.layout().home();
     let entries = match context.store.list() {
         Ok(entries) => entries,
         Err(e) => return vec![Finding::new("store", Grade::Problem, e.to_string())],
     };
-    let mut findings = vec![Finding::new("store", Grade::Ok, format!("{home}, {} instances", entries.len()))];
+    let mut findings = vec![match doctor::unwritable(home) {
+        None => Finding::new("store", Grade::Ok, format!("{}, {} instances", home.display(), entries.len())),
+        Some((dir, why)) => Finding::new("store", Grade::Problem, format!("{}: {why}", dir.display()))
+            .advise("nothing can be started; make it writable, or set ABIDE_HOME to a directory that is"),
+    }];
+    let judge = Judge::here(mode);
     for entry in entries {
-        if let Entry::Damaged { name, reason } = entry {
-            let advice = "nothing removes it; repair instance.json by hand, or move the directory away";
-            findings.push(
-                Finding::new(format!("instance {name}"), Grade::Problem, reason.to_string()).advise(advice),
-            );
+        match entry {
+            Entry::Damaged { name, reason } => {
+                let advice = "nothing removes it; repair instance.json by hand, or move the directory away";
+                findings.push(
+                    Finding::new(format!("instance {name}"), Grade::Problem, reason.to_string())
+                        .advise(advice),
+                );
+            }
+            Entry::Sound(instance) => {
+                let found = judge.judge(&context.store, instance.id);
+                findings.extend(found.and_then(|found| unprotected(&instance, &found)));
+            }
         }
     }
     findings
+}
+
+/// What is to be said about an instance that runs and may not survive.
+fn unprotected(instance: &Instance, found: &InstanceProtection) -> Option<Finding> {
+    let grade = match found.decision.fate() {
+        Fate::Survives => return None,
+        Fate::Lost | Fate::EndsWithService => Grade::Warning,
+        Fate::Unknown => Grade::Unknown,
+    };
+    let Exposure { danger, remedy } = found.exposure.clone()?;
+    Some(Finding::new(format!("instance {}", instance.id), grade, danger).advise(remedy))
 }
 
 fn show(findings: &[Finding], context: &Context) -> Outcome {
@@ -120,6 +169,7 @@ fn show(findings: &[Finding], context: &Context) -> Outcome {
         let (mark, tone) = match finding.grade {
             Grade::Ok => ("ok", Tone::Good),
             Grade::Absent => ("-", Tone::Faint),
+            Grade::Unknown => ("?", Tone::Notice),
             Grade::Warning => ("!", Tone::Notice),
             Grade::Problem => ("BAD", Tone::Bad),
         };

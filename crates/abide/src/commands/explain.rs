@@ -5,6 +5,7 @@ use std::time::Duration;
 use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::{EvidenceReply, SessionStatus};
 use abide_engine::follow::{self, Look};
+use abide_engine::protection::Judge;
 use abide_engine::start::ISOLATION;
 use abide_engine::target::{self, Target};
 use abide_engine::{live, reconcile, substrate, trees};
@@ -40,7 +41,8 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let running = live.iter().flat_map(|status| &status.sessions);
     let meant = running.filter(|running| session.is_none_or(|session| session == running.id));
     let doing = meant.flat_map(|session| doing(context, id, session));
-    let outlook = supervisor(id, context).into_iter().chain(outlook(&instance, context));
+    let exposure = exposure(id, context).into_iter();
+    let outlook = supervisor(id, context).into_iter().chain(exposure).chain(outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
     let lines: Vec<String> = known.chain(history(&instance)).collect();
     for line in lines {
@@ -56,6 +58,14 @@ fn supervisor(id: InstanceId, context: &Context) -> Option<String> {
     let held = format!("  held by process {}", record.keeper.pid);
     let in_tmux = "tmux: what a program says through its terminal is not heard, its title and screen are seen when asked";
     lives.then(|| if record.tmux.is_some() { format!("{held}, {in_tmux}") } else { held })
+}
+
+/// What ends it before the machine does, as things are now.
+fn exposure(id: InstanceId, context: &Context) -> Option<String> {
+    let mode = context.config.load().map(|settings| settings.unit).unwrap_or_default();
+    let found = Judge::here(mode).judge(&context.store, id)?;
+    let safe = || "no logout ends it as things are now".to_owned();
+    Some(format!("  {}", found.exposure.map_or_else(safe, |exposure| exposure.to_string())))
 }
 
 /// What its trees hold, what would happen to it at its end, and what a resume would do.

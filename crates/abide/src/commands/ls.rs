@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use abide_config::Name;
 use abide_engine::list::{self, Listing, Row, SessionRow};
+use abide_engine::protection::Judge;
 use abide_engine::prune::Within;
 use abide_engine::reconcile;
 use abide_model::time::human;
@@ -68,7 +69,13 @@ fn show(listing: &Listing, context: &Context) -> Outcome {
     if is_empty(listing) {
         return Ok(context.printer.line("Nothing here yet. `abide load` starts an agent.")?);
     }
-    Ok(context.printer.table(&table(listing))?)
+    context.printer.table(&table(listing))?;
+    for row in &listing.instances {
+        if let Some(exposed) = &row.exposed {
+            context.printer.toned_line(Tone::Notice, format!("{}: {exposed}", row.id))?;
+        }
+    }
+    Ok(())
 }
 
 /// Everything there is, as it is now, or only what is `within`. Of what a damaged one is nobody knows, so it is always shown.
@@ -79,6 +86,8 @@ pub fn listing(within: Option<&Within>, context: &Context) -> Outcome<Listing> {
     }
     let mut listing = list::listing(entries);
     list::add_live(&mut listing, &context.store);
+    let mode = context.config.load().map(|settings| settings.unit).unwrap_or_default();
+    list::add_exposure(&mut listing, &context.store, &Judge::here(mode));
     Ok(listing)
 }
 

@@ -1,6 +1,6 @@
 //! `abide upgrade`
 
-use abide_engine::{reconcile, substrate};
+use abide_engine::{protection, reconcile, substrate};
 use abide_model::{InstanceId, Status};
 use abide_store::Entry;
 
@@ -12,7 +12,8 @@ Examples:
   abide upgrade --all      every running instance continues on this abide
   abide upgrade k7p9       only this one
 
-No session ends or notices. An instance that can not be taken over runs on as it is.";
+No session ends or notices. An instance that cannot be taken over runs on as it is. One that a logout would end is moved
+into a unit of its own where that protects it.";
 
 /// Let running instances continue on this version of abide
 #[derive(Debug, clap::Args)]
@@ -32,8 +33,14 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         Some(word) => vec![super::running(&word, context)?.instance.id],
         None => active(entries),
     };
+    let mode = context.config.load().map(|settings| settings.unit).unwrap_or_default();
     let mut refused = 0;
     for id in ids {
+        match protection::protect(&context.store, id, mode) {
+            Ok(None) => {}
+            Ok(Some(unit)) => context.printer.line(format!("{} was moved into {unit}", id.display_name()))?,
+            Err(why) => context.warn(&format!("{} was not moved into a unit: {why}", id.display_name())),
+        }
         match upgrade(id, context) {
             Ok(true) => context.printer.line(format!(
                 "{} continues on {}",
