@@ -67,6 +67,7 @@ macro_rules! agents_that {
 
 agents_that!(out_of_quota, without_quota_nothing_works: claude, codex);
 agents_that!(tries_again, what_tries_again_works_until_it_is_stopped: copilot, gemini, kimi, opencode, qwen);
+agents_that!(leave, the_operator_leaves_and_comes_back: claude, codex);
 agents_that!(fork, a_fork_goes_its_own_way: claude, codex, opencode);
 agents_that!(another_conversation, the_next_conversation_is_followed: claude, codex, copilot, gemini, kimi, opencode, qwen);
 

@@ -66,6 +66,24 @@ pub fn stop(agent: &'static Agent) {
     goes_on(&machine, &id, "answer 2");
 }
 
+/// The operator leaves: first everything runs on as it was, then everything is closed and the agent itself brings it back.
+pub fn leave(agent: &'static Agent) {
+    let machine = Machine::with(agent);
+    let id = converse(&machine);
+    machine.until(&id, "its conversation to be known", || {
+        machine.bound(&id).is_some_and(|bound| machine.on_disk() == [bound])
+    });
+    let pids = machine.host.pids(&id);
+    machine.host.abide(["leave", "--leave-all"]).ok();
+    assert_eq!(machine.host.pids(&id), pids, "not the same processes any more");
+    let processes = machine.processes();
+    machine.host.abide(["leave", "--close-all"]).ok();
+    assert_eq!(machine.host.state(&id), "restorable (stopped)");
+    wait_until_gone(&processes);
+    machine.resume(&id, &[FIRST, "answer 1"]);
+    goes_on(&machine, &id, "answer 2");
+}
+
 const STORY: &str = "tell a long story";
 
 /// Has the model begin an answer that does not end.

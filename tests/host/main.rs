@@ -10,6 +10,7 @@ mod conversations_kept;
 mod crash;
 mod environment;
 mod leave;
+mod leave_answers;
 mod lifecycle;
 mod script;
 mod survive;

@@ -1,8 +1,8 @@
 """Stand-ins for the command-line agents: called by an agent's name, it takes that agent's flags and no others, keeps
 conversations where and how that agent does, and refuses what that agent refuses, in its words.
 
-Every start is noted in $HOME/argv.NAME. A line that is typed is something said; `/clear` begins a new conversation and
-`exit N` ends it. The file $HOME/refuse.NAME holds words with which the agent ends at once."""
+Every start is noted in $HOME/argv.NAME. A line that is typed is something said; `/clear` begins a new conversation,
+`/work` a turn of claude that does not end, and `exit N` ends it. The file $HOME/refuse.NAME holds words with which the agent ends at once."""
 
 import fcntl
 import hashlib
@@ -171,12 +171,12 @@ class Conversation:
             except OSError:
                 die(1, f"thread {id} already has an active writer")
 
-    def register(self):
+    def register(self, status="idle"):
         with open("/proc/self/stat") as stat:
             start = stat.read().rpartition(")")[2].split()[19]
         entry = config() / "sessions" / f"{os.getpid()}.json"
         entry.parent.mkdir(parents=True, exist_ok=True)
-        entry.write_text(json.dumps({"pid": os.getpid(), "procStart": start, "sessionId": self.id, "status": "idle"}))
+        entry.write_text(json.dumps({"pid": os.getpid(), "procStart": start, "sessionId": self.id, "status": status}))
 
     def say(self, text):
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -300,6 +300,8 @@ def main():
     for text in typed():
         if text == "/clear":
             conversation = Conversation(new_id())
+        elif text == "/work":
+            conversation.register("busy")
         elif text.startswith("exit"):
             sys.exit(int(text.partition(" ")[2] or 0))
         else:
