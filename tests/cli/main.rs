@@ -3,6 +3,7 @@
 
 mod common;
 mod config;
+mod contributing;
 mod doctor;
 mod json;
 mod ls;
