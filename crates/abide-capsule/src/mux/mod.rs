@@ -17,8 +17,6 @@ mod client;
 mod command;
 mod compose;
 mod connections;
-#[cfg(test)]
-mod echo;
 mod glyph;
 mod keys;
 mod layout;
@@ -38,6 +36,8 @@ mod sgr;
 mod show;
 mod snapshot;
 mod spawn;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod typing;
 mod upstream;

@@ -22,7 +22,11 @@ const SETUP: &str =
     "\\e[?1h\\e=\\e[?2004h\\e[?1004h\\e[?1003h\\e[?1006h\\e[>5u\\e[5\u{20}q\\e]2;title\\a\\e[?25l\\e[41m";
 
 fn busy(capsule: &Capsule) -> Terminal {
-    let mut terminal = Terminal::attach(capsule, 80, 24, &[]);
+    busy_with(capsule, &[])
+}
+
+fn busy_with(capsule: &Capsule, flags: &[&str]) -> Terminal {
+    let mut terminal = Terminal::attach(capsule, 80, 24, flags);
     terminal.wait_text("listening");
     terminal.wait_until("its modes", |term| term.modes().bracketed_paste && term.modes().kitty_keyboard == 5);
     terminal
@@ -61,8 +65,9 @@ fn a_client_whose_capsule_is_killed_says_so_and_gives_the_terminal_back() {
 
 fn a_client_that_panics_gives_the_terminal_back() {
     let capsule = Capsule::running(&["raw", SETUP]);
-    let mut terminal = Terminal::attach(&capsule, 80, 24, &["panic"]);
-    terminal.wait_text("listening");
+    let word = capsule.file("panic");
+    let mut terminal = busy_with(&capsule, &[&format!("panic={}", word.display())]);
+    std::fs::write(word, "").unwrap();
     assert!(terminal.end().contains("101"));
     terminal.assert_restored();
 }

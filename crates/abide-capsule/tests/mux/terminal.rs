@@ -14,22 +14,23 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pty::OpenptFlags;
 use rustix::termios::{Termios, Winsize};
 
-use crate::support::{Capsule, exe, id, send_signal};
+use crate::support::{Capsule, exe, id, send_signal, wait_for};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Plays the client: attaches, and writes down how it ended.
 pub fn play_client(args: &[&str]) {
     let [unit, result, flags @ ..] = args else {
-        panic!("client UNIT RESULT [read-only] [panic] [session=ID]")
+        panic!("client UNIT RESULT [read-only] [panic=FILE] [session=ID]")
     };
     let session = flags.iter().find_map(|flag| flag.strip_prefix("session="));
     let options =
         AttachOptions { session: session.map(id), read_only: flags.contains(&"read-only"), prefix: 0 };
-    // In the middle of everything, from a thread that has nothing to do with it.
-    let panicking = flags.contains(&"panic").then(|| {
-        std::thread::spawn(|| {
-            std::thread::sleep(Duration::from_millis(300));
+    // In the middle of everything, from a thread that has nothing to do with it, as soon as the file is there.
+    let panicking = flags.iter().find_map(|flag| flag.strip_prefix("panic=")).map(|file| {
+        let file = PathBuf::from(file);
+        std::thread::spawn(move || {
+            wait_for("the word to panic", || file.exists().then_some(()));
             let _ = std::panic::catch_unwind(|| panic!("on purpose"));
             std::process::exit(101);
         })

@@ -5,15 +5,15 @@ use abide_model::StatusBar;
 use abide_term::{Cursor, Modes, Options, Term};
 use proptest::prelude::*;
 
-use super::bar::Bar;
-use super::compose::{Scene, Seen, Shape, Source, tab_area};
-use super::glyph::{Glyph, LinkPolicy, Strings, Text};
-use super::layout::{Direction, Layout};
-use super::mirror::Outer;
-use super::paint::Painter;
-use super::place::Placement;
-use super::scroll::Scroll;
-use super::sgr::Depth;
+use crate::mux::bar::Bar;
+use crate::mux::compose::{Scene, Seen, Shape, Source, tab_area};
+use crate::mux::glyph::{Glyph, LinkPolicy, Strings, Text};
+use crate::mux::layout::{Direction, Layout};
+use crate::mux::mirror::Outer;
+use crate::mux::paint::Painter;
+use crate::mux::place::Placement;
+use crate::mux::scroll::Scroll;
+use crate::mux::sgr::Depth;
 use crate::session::{SessionId, Size};
 
 /// A client with its terminal, in front of a tab of up to three sessions.
@@ -245,9 +245,9 @@ proptest! {
 #[test]
 fn recorded_programs_come_through_unchanged() {
     let streams: [&[u8]; 3] = [
-        include_bytes!("../../tests/mux/streams/vim.raw"),
-        include_bytes!("../../tests/mux/streams/less.raw"),
-        include_bytes!("../../tests/mux/streams/nano.raw"),
+        include_bytes!("../../../tests/mux/streams/vim.raw"),
+        include_bytes!("../../../tests/mux/streams/less.raw"),
+        include_bytes!("../../../tests/mux/streams/nano.raw"),
     ];
     let sizes = [(80, 24), (80, 23), (60, 20), (100, 40)].map(|(cols, rows)| Size { cols, rows });
     for (client, sessions) in sizes.into_iter().zip([1, 1, 2, 3]) {

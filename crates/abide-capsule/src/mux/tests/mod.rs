@@ -1,0 +1,3 @@
+//! Tests of what several modules of the mux make together.
+
+mod echo;
