@@ -50,6 +50,7 @@ fn every_list_has_the_shape_that_is_documented() {
                 origin: Origin::Minted,
                 bound: clock::now(),
                 transcript: None,
+                held_in: None,
                 extra: Extra::new(),
             }),
             ..session

@@ -396,8 +396,10 @@ fn a_described_agent_that_chose_its_own_id_resumes_the_newest_unclaimed_transcri
     host.say(&claimed, "which is the newest");
     let mut elsewhere = host.command(host.path("bin/foo"));
     elsewhere.current_dir(host.path("home")).stdin(spoken(&host, "foreign")).output().unwrap();
-    // Nobody has looked until it is brought back.
-    kill("-KILL", host.pids(&id).keeper);
+    // Nothing has looked until it is brought back.
+    let keeper = host.pids(&id).keeper;
+    kill("-KILL", keeper);
+    wait_for_death(keeper);
     assert!(host.abide(["resume", "--all"]).ok().contains("is back"));
     host.wait_for_screen(&id, "resumed: mine");
     let stored = host.conversation(&id);
@@ -536,7 +538,9 @@ fn every_kind_of_directory_is_come_back_to() {
     for dir in [long.as_str(), "dotted.dir", "under_scored", "caf\u{e9} \u{1f980}", "linked"] {
         let dir = host.path(dir);
         std::fs::create_dir_all(&dir).unwrap();
-        for agent in ["claude", "codex"] {
+        let agents: &[&str] =
+            if dir.ends_with(&long) { &["claude", "codex", "qwen"] } else { &["claude", "codex"] };
+        for agent in agents {
             let mut command = host.command(host.program());
             let out = command
                 .args(["load", agent, "--detach"])
@@ -549,9 +553,12 @@ fn every_kind_of_directory_is_come_back_to() {
             host.wait_for_screen(&id, "ready");
             host.say(&id, &format!("{agent} was here"));
             host.stop(&id);
+            let row = host.row(&id).unwrap();
             host.resume(&id);
             host.wait_for_screen(&id, &format!("resumed: {agent} was here"));
             host.stop(&id);
+            let kept = host.files_below(&format!(".abide/instances/{id}/vault"));
+            assert!(!kept.is_empty(), "no transcript of {agent} was found in {}: {row}", dir.display());
         }
     }
 }

@@ -257,6 +257,9 @@ fn a_conversation_is_listed_with_who_is_in_it_and_a_free_one_can_be_adopted_once
     let again = host.loaded(host.abide(["load", "--adopt", free, "--detach"]));
     // Taken back out of the trash, the first one finds its conversation taken.
     host.abide(["trash", "restore", &id]).ok();
+    let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
+    assert!(complaint.contains(&format!("in ab-{again}/s1) is in conversation {free}")), "{complaint}");
+    host.stop(&again);
     let run = host.resume(&id);
     assert!(run.stderr.contains("another session is in claude's conversation"), "{}", run.stderr);
     assert_ne!(host.conversation(&id), host.conversation(&again));
@@ -313,7 +316,7 @@ fn a_fork_goes_on_with_a_copy_under_an_id_of_its_own() {
     let id = host.load_agent("gemini", &[]);
     host.say(&id, "no copies");
     let complaint = host.abide(["load", "--fork", &id, "--detach"]).fails(1);
-    assert!(complaint.contains("can not go on with a copy"), "{complaint}");
+    assert!(complaint.contains("cannot go on with a copy"), "{complaint}");
 }
 
 #[test]

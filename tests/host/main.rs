@@ -9,6 +9,7 @@ mod conversations;
 mod conversations_kept;
 mod crash;
 mod environment;
+mod held;
 mod leave;
 mod leave_answers;
 mod lifecycle;

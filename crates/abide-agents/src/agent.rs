@@ -30,6 +30,8 @@ pub struct Profile {
     pub said: Option<Said>,
     /// The variable that makes it go on by itself with a turn that was cut.
     pub continues: Option<(&'static str, &'static str)>,
+    /// Whether it goes on with a conversation in another directory than the one in which it was held.
+    pub resumes_anywhere: bool,
     /// Whether how it is run depends on what its `--help` offers.
     pub asked_for_help: bool,
     /// How it shows what it is doing.
@@ -61,6 +63,7 @@ impl Profile {
         fatal: &[],
         said: None,
         continues: None,
+        resumes_anywhere: false,
         asked_for_help: false,
         signs: Signs::NONE,
         shared: None,
@@ -129,6 +132,17 @@ pub trait Agent: Debug + Sync {
         self.profile().grammar.typed(argv)
     }
 
+    /// `argv` with conversation `id` where it means the latest one; in a new one if there is none.
+    fn latest_named(&self, argv: &[String], id: Option<&str>) -> Vec<String> {
+        self.profile().grammar.latest_named(argv, id)
+    }
+
+    /// The conversations that its running processes say they are in, each with the process. What a process of another
+    /// program that has the same number by now would be in is not among them.
+    fn published(&self, _config_dir: &Path) -> Vec<(String, i32)> {
+        Vec::new()
+    }
+
     /// `argv` with the `minted` id for its new conversation, if the agent takes one and `argv` chooses none itself.
     fn fresh(&self, argv: &[String], minted: Option<&str>) -> Vec<String> {
         self.profile().grammar.fresh(argv, minted)
@@ -144,6 +158,11 @@ pub trait Agent: Debug + Sync {
     /// Whether it can be told to go on with a conversation.
     fn resumes(&self) -> bool {
         !self.profile().grammar.resuming.is_empty()
+    }
+
+    /// Whether anything is known of its conversations: how one gets its id, where they are, or how one is resumed.
+    fn is_described(&self) -> bool {
+        true
     }
 
     /// `argv` in a new conversation, `minted` if the agent takes an id for it, that begins as a copy of `id`. `None` if

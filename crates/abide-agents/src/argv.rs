@@ -31,8 +31,12 @@ pub struct Grammar {
     pub preset: &'static [&'static str],
     /// Options that name an existing conversation.
     pub resume: &'static [&'static str],
-    /// Options that mean the latest conversation, or a picker.
+    /// Options that mean the latest conversation.
     pub latest: &'static [&'static str],
+    /// Words in the place of an id that mean the latest conversation.
+    pub latest_words: &'static [&'static str],
+    /// Options that only a picker of conversations has.
+    pub picker: &'static [&'static str],
     /// Options that turn a resume into a fork.
     pub fork: &'static [&'static str],
     /// Sub-commands that name an existing conversation, word by word.
@@ -63,6 +67,8 @@ impl Grammar {
         preset: &[],
         resume: &[],
         latest: &[],
+        latest_words: &[],
+        picker: &[],
         fork: &[],
         resume_verb: &[],
         fork_verb: &[],
@@ -88,9 +94,32 @@ impl Grammar {
         let chosen = spans.iter().any(|span| span.role.chooses());
         match preset.or(resumed) {
             Some(id) => Typed::Conversation(Some(id.to_owned())),
+            None if !forks && self.means_latest(&spans) => Typed::Latest,
             None if chosen => Typed::Conversation(None),
             None => Typed::Nothing,
         }
+    }
+
+    fn means_latest(&self, spans: &[Span<'_>]) -> bool {
+        let word = |span: &Span<'_>| {
+            let value = span.words.last().map_or("", |word| word.rsplit('=').next().unwrap_or_default());
+            span.role == Role::Resume && self.latest_words.contains(&value)
+        };
+        spans.iter().any(|span| span.role == Role::Latest || word(span))
+    }
+
+    /// `argv` with conversation `id` in the place where it means the latest one; without a choice if there is none.
+    pub fn latest_named(&self, argv: &[String], id: Option<&str>) -> Vec<String> {
+        let filled = |id: &str| self.resuming.iter().map(|word| word.replace(ID, id)).collect::<Vec<_>>();
+        let mut named = id.filter(|id| (self.is_id)(id)).map(filled);
+        let mut words: Vec<String> = argv[..self.head(argv)].to_vec();
+        for span in self.spans(argv) {
+            match span.role.chooses() {
+                true => words.extend(named.take().unwrap_or_default()),
+                false => words.extend(span.words.iter().cloned()),
+            }
+        }
+        words
     }
 
     /// `argv` with `id` for its new conversation, unless it chooses one itself.
@@ -174,7 +203,7 @@ impl Grammar {
         let role = self.option_role(option);
         let values = match role {
             _ if joined.is_some() || switch => 0,
-            Role::Latest | Role::Fork => 0,
+            Role::Latest | Role::Picker | Role::Fork => 0,
             _ if many => values,
             // An option that is not known may as well be a switch before the sub-command.
             _ if self.verb(&rest[1..]).is_some_and(|verb| verb.id.is_some()) => 0,
@@ -190,6 +219,7 @@ impl Grammar {
             (self.preset, Role::Preset),
             (self.resume, Role::Resume),
             (self.latest, Role::Latest),
+            (self.picker, Role::Picker),
             (self.fork, Role::Fork),
             (self.first_turn, Role::FirstTurn),
         ]
@@ -241,6 +271,7 @@ enum Role {
     Preset,
     Resume,
     Latest,
+    Picker,
     Fork,
     FirstTurn,
     Command,
@@ -250,7 +281,7 @@ enum Role {
 impl Role {
     /// Whether it says which conversation.
     fn chooses(self) -> bool {
-        matches!(self, Self::Preset | Self::Resume | Self::Latest | Self::Fork)
+        matches!(self, Self::Preset | Self::Resume | Self::Latest | Self::Picker | Self::Fork)
     }
 
     /// Whether its value is a conversation's id.

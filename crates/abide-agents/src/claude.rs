@@ -15,13 +15,15 @@ use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::hooks::{Injection, Reporter};
-use crate::projects;
+use crate::projects::{self, Layout, LongName};
 use crate::registry;
 use crate::title::Said;
 
 /// Claude Code.
 #[derive(Debug)]
 pub(crate) struct Claude;
+
+const LAYOUT: Layout = Layout { inside: "", long: LongName::Cut };
 
 static PROFILE: Profile = Profile {
     name: "claude",
@@ -86,6 +88,7 @@ static PROFILE: Profile = Profile {
         ("error: unknown option", Fatal::Arguments),
         ("can only be used with --continue or --resume if --fork-session", Fatal::Arguments),
     ],
+    resumes_anywhere: true,
     said: Some(Said { at: "/type", is: "user", text: "/message/content" }),
     continues: Some(("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "1")),
     signs: Signs {
@@ -104,11 +107,11 @@ impl Agent for Claude {
     }
 
     fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        projects::transcript(config_dir, "", cwd, id)
+        projects::transcript(config_dir, LAYOUT, cwd, id)
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
-        projects::discover(config_dir, "", cwd, since)
+        projects::discover(config_dir, LAYOUT, cwd, since)
     }
 
     fn named(&self, path: &Path) -> Option<String> {
@@ -121,6 +124,10 @@ impl Agent for Claude {
             .map(|entry| entry.conversation)
             .into_iter()
             .collect()
+    }
+
+    fn published(&self, config_dir: &Path) -> Vec<(String, i32)> {
+        registry::all(&config_dir.join("sessions"))
     }
 }
 

@@ -39,7 +39,8 @@ static PROFILE: Profile = Profile {
     grammar: Grammar {
         program: "codex",
         is_id: is_uuid,
-        latest: &["--last", "--all"],
+        latest: &["--last"],
+        picker: &["--all"],
         resume_verb: &["resume"],
         fork_verb: &["fork"],
         resuming: &["resume", "{id}"],
@@ -79,6 +80,7 @@ static PROFILE: Profile = Profile {
         ("Not logged in", Fatal::Auth),
         ("error: unexpected argument", Fatal::Arguments),
     ],
+    resumes_anywhere: true,
     said: Some(Said { at: "/payload/role", is: "user", text: "/payload/content" }),
     asked_for_help: true,
     signs: Signs {
@@ -118,7 +120,9 @@ impl Agent for Codex {
     fn adjust_for(&self, help: &str, argv: Vec<String>) -> Vec<String> {
         let given = argv.iter().any(|word| word == ONE_PROCESS);
         match self.typed(&argv) {
-            Typed::Nothing | Typed::Conversation(_) if offers(help, ONE_PROCESS) && !given => {
+            Typed::Nothing | Typed::Conversation(_) | Typed::Latest
+                if offers(help, ONE_PROCESS) && !given =>
+            {
                 PROFILE.grammar.append(argv, [ONE_PROCESS])
             }
             _ => argv,

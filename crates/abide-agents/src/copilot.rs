@@ -64,6 +64,7 @@ static PROFILE: Profile = Profile {
         ("No authentication information found", Fatal::Auth),
         ("error: unexpected argument", Fatal::Arguments),
     ],
+    resumes_anywhere: true,
     said: Some(Said { at: "/type", is: "user.message", text: "/data/content" }),
     asked_for_help: true,
     signs: Signs {
@@ -102,6 +103,25 @@ impl Agent for Copilot {
     fn is_passing(&self, file: &Path) -> bool {
         file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(IN_USE))
     }
+
+    fn published(&self, config_dir: &Path) -> Vec<(String, i32)> {
+        let Ok(root) = Root::open(config_dir) else { return Vec::new() };
+        let sessions = root.dirs(&root.path().join("session-state")).unwrap_or_default();
+        let open = |dir: &PathBuf| Some((id_of(dir)?, user_of(dir)?));
+        sessions.iter().filter_map(open).collect()
+    }
+}
+
+/// The process that has the conversation in `dir` open: it leaves a file `inuse.<pid>.…` there, which stays when it is
+/// killed. A process that was started after the file was made only has the same number.
+fn user_of(dir: &Path) -> Option<i32> {
+    let marks = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let user = |mark: std::fs::DirEntry| {
+        let pid: i32 = mark.file_name().to_str()?.strip_prefix(IN_USE)?.split('.').next()?.parse().ok()?;
+        let made = mark.metadata().and_then(|meta| meta.modified()).ok()?;
+        abide_sys::process::started(pid).is_some_and(|started| started <= made).then_some(pid)
+    };
+    marks.filter_map(user).next()
 }
 
 fn id_of(dir: &Path) -> Option<String> {

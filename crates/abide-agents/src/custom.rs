@@ -93,6 +93,11 @@ impl Agent for Custom {
         argv
     }
 
+    fn is_described(&self) -> bool {
+        let Described { resume, id_args, id_env, transcripts, .. } = &self.described;
+        resume.is_some() || id_args.is_some() || id_env.is_some() || transcripts.is_some()
+    }
+
     fn resumes(&self) -> bool {
         self.described.resume.is_some() || self.described.id_env.is_some()
     }

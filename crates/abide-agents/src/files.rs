@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use abide_model::Timestamp;
 use abide_model::conversation::{Candidate, Located};
@@ -35,6 +35,7 @@ pub(crate) struct Seen {
     path: PathBuf,
     size: u64,
     modified: Timestamp,
+    begun: Option<Timestamp>,
 }
 
 /// What a transcript says about itself.
@@ -106,10 +107,9 @@ impl Root {
             return Err(format!("{} is not a plain file", path.display()));
         }
         self.hold(path.parent().unwrap_or(path))?;
-        let since =
-            meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-        let modified = Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-        Ok(Some(Seen { path: path.to_owned(), size: meta.len(), modified }))
+        let modified = meta.modified().ok().and_then(timestamp).unwrap_or(Timestamp(0));
+        let begun = meta.created().ok().and_then(timestamp);
+        Ok(Some(Seen { path: path.to_owned(), size: meta.len(), modified, begun }))
     }
 
     fn hold(&self, dir: &Path) -> Look<()> {
@@ -150,15 +150,28 @@ impl Root {
             .collect();
         recent.sort_by(|(_, a), (_, b)| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
         recent.truncate(MAX_OPENED);
-        let matching = recent.into_iter().filter_map(|(named, Seen { path, size, modified })| {
+        let matching = recent.into_iter().filter_map(|(named, Seen { path, size, modified, begun })| {
             let About { id, cwd: recorded, sub_agent } = about(&head(&path).ok()?);
             let recorded = recorded?;
             let own = !sub_agent && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
             let cwd = || real(cwd.unwrap_or(Path::new(&recorded)));
-            own.then(|| Candidate { id: id.unwrap_or(named), path, cwd: cwd(), modified, size, title: None })
+            own.then(|| Candidate {
+                id: id.unwrap_or(named),
+                path,
+                cwd: cwd(),
+                modified,
+                begun,
+                size,
+                title: None,
+            })
         });
         matching.collect()
     }
+}
+
+fn timestamp(at: SystemTime) -> Option<Timestamp> {
+    let since = at.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Timestamp)
 }
 
 /// Opens the file at `path`. What was a file a moment ago may be a link or a pipe by now; neither is followed or waited

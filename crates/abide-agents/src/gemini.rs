@@ -33,6 +33,7 @@ static PROFILE: Profile = Profile {
         is_id: is_uuid,
         preset: &["--session-id"],
         resume: &["--resume", "-r", "--session-file"],
+        latest_words: &["latest", "--resume", "-r"],
         resuming: &["--resume", "{id}"],
         first_turn: &["--prompt", "-p", "--prompt-interactive", "-i"],
         switches: &[

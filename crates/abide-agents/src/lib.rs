@@ -15,6 +15,7 @@ mod custom;
 mod fatal;
 mod files;
 mod gemini;
+pub mod holders;
 pub mod hooks;
 mod kimi;
 mod mint;

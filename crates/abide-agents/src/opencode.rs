@@ -108,7 +108,16 @@ fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Loo
         let modified = Timestamp(row.get("time_updated").integer()?);
         let here = modified >= since && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
         let cwd = real(cwd.unwrap_or(Path::new(&recorded)));
-        here.then(|| Candidate { id, path: path.clone(), cwd, modified, size: 0, title: text("title") })
+        let begun = row.get("time_created").integer().map(Timestamp);
+        here.then(|| Candidate {
+            id,
+            path: path.clone(),
+            cwd,
+            modified,
+            begun,
+            size: 0,
+            title: text("title"),
+        })
     };
     let found =
         sqlite::read(&path, |database| Ok(database.rows("session")?.iter().filter_map(candidate).collect()))?;

@@ -72,9 +72,12 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
             located,
             seen: bound.transcript.is_some(),
             held: situation.held,
+            out_of_reach: !agent.profile().resumes_anywhere
+                && bound.held_in.as_ref().is_some_and(|dir| real(dir) != real(cwd)),
         }),
         minted: minted.as_deref(),
         can_resume: bound.as_ref().map_or(agent.resumes(), |(b, _)| agent.resume(argv, &b.id).is_some()),
+        described: agent.is_described(),
         wrapped: is_wrapped(agent, argv),
         candidates: &candidates,
         claimed: situation.claimed,

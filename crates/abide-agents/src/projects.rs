@@ -11,18 +11,59 @@ use serde::Deserialize;
 use crate::argv::is_uuid;
 use crate::files::{About, Look, Root, located, real, records};
 
-/// Names longer than this are cut and end in a hash.
+/// Names longer than this are cut and end in a hash, where they are cut at all.
 const MAX_NAME: usize = 200;
 
-/// The directory's name for `cwd`, which has no links.
+/// How an agent lays its projects out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The directory of a project that holds its transcripts; empty if that is the project's own.
+    pub(crate) inside: &'static str,
+    /// What becomes of a long name.
+    pub(crate) long: LongName,
+}
+
+/// What becomes of the name of a directory whose path is long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LongName {
+    /// It is cut, and ends in a hash of the path.
+    Cut,
+    /// It stays whole.
+    Whole,
+}
+
+impl Layout {
+    /// The directory of the transcripts of conversations held in `cwd`, below `projects`.
+    fn transcripts(self, projects: &Path, cwd: &Path) -> PathBuf {
+        let cwd = real(cwd);
+        let name = match self.long {
+            LongName::Cut => name(&cwd),
+            LongName::Whole => whole(&cwd),
+        };
+        self.below(&projects.join(name))
+    }
+
+    fn below(self, project: &Path) -> PathBuf {
+        if self.inside.is_empty() { project.to_owned() } else { project.join(self.inside) }
+    }
+}
+
+fn whole(cwd: &Path) -> String {
+    cwd.to_string_lossy().encode_utf16().map(plain).collect()
+}
+
+fn plain(unit: u16) -> char {
+    match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    }
+}
+
+/// The directory's name for `cwd`, which has no links, cut if it is long.
 pub(crate) fn name(cwd: &Path) -> String {
     // The agents count in UTF-16: an emoji becomes two dashes.
     let units: Vec<u16> = cwd.to_string_lossy().encode_utf16().collect();
-    let plain = |unit: &u16| match u8::try_from(*unit) {
-        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
-        _ => '-',
-    };
-    let name: String = units.iter().take(MAX_NAME).map(plain).collect();
+    let name: String = units.iter().copied().take(MAX_NAME).map(plain).collect();
     if units.len() <= MAX_NAME {
         return name;
     }
@@ -41,11 +82,6 @@ fn base36(mut number: u32) -> String {
     }
 }
 
-/// Where in `project` the transcripts are: in the directory `inside` it, or right there.
-fn transcripts(project: &Path, inside: &str) -> PathBuf {
-    if inside.is_empty() { project.to_owned() } else { project.join(inside) }
-}
-
 /// The record that says where a conversation was held.
 #[derive(Deserialize)]
 struct Record {
@@ -61,25 +97,25 @@ fn about(head: &[u8]) -> About {
 }
 
 /// Where the transcript of conversation `id` is.
-pub(crate) fn transcript(config_dir: &Path, inside: &str, cwd: &Path, id: &str) -> Located {
-    located(look(config_dir, inside, cwd, id))
+pub(crate) fn transcript(config_dir: &Path, layout: Layout, cwd: &Path, id: &str) -> Located {
+    located(look(config_dir, layout, cwd, id))
 }
 
-fn look(config_dir: &Path, inside: &str, cwd: &Path, id: &str) -> Look<Located> {
+fn look(config_dir: &Path, layout: Layout, cwd: &Path, id: &str) -> Look<Located> {
     if !is_uuid(id) {
         return Err(format!("`{id}` is not an id of this agent"));
     }
     let root = Root::open(config_dir)?;
     let projects = root.path().join("projects");
     let file = format!("{id}.jsonl");
-    let own = transcripts(&projects.join(name(&real(cwd))), inside).join(&file);
+    let own = layout.transcripts(&projects, cwd).join(&file);
     let found = root.judge(&own, cwd, about)?;
     if found != Located::Missing {
         return Ok(found);
     }
     // A conversation that was begun elsewhere stays there. Taken for missing, it would be started over.
     for project in root.dirs(&projects)? {
-        let other = transcripts(&project, inside).join(&file);
+        let other = layout.below(&project).join(&file);
         if other != own && root.judge(&other, cwd, |_| About::default())? != Located::Missing {
             return Err(format!("{} is of another directory", other.display()));
         }
@@ -95,17 +131,19 @@ pub(crate) fn named(path: &Path) -> Option<String> {
 /// The transcripts that could be those of a session in `cwd`, or in any directory.
 pub(crate) fn discover(
     config_dir: &Path,
-    inside: &str,
+    layout: Layout,
     cwd: Option<&Path>,
     since: Timestamp,
 ) -> Vec<Candidate> {
     let Ok(root) = Root::open(config_dir) else { return Vec::new() };
     let projects = root.path().join("projects");
     let dirs = match cwd {
-        Some(cwd) => vec![projects.join(name(&real(cwd)))],
-        None => root.dirs(&projects).unwrap_or_default(),
+        Some(cwd) => vec![layout.transcripts(&projects, cwd)],
+        None => {
+            root.dirs(&projects).unwrap_or_default().iter().map(|project| layout.below(project)).collect()
+        }
     };
-    let files = dirs.iter().flat_map(|dir| root.files(&transcripts(dir, inside)).unwrap_or_default());
+    let files = dirs.iter().flat_map(|dir| root.files(dir).unwrap_or_default());
     root.candidates(files.filter_map(|path| Some((named(&path)?, path))), cwd, since, about)
 }
 
@@ -139,5 +177,8 @@ mod tests {
             let name = name(Path::new(cwd));
             assert_eq!((name.len(), &name[195..]), (207, ending), "{cwd}");
         }
+        let uncut =
+            Layout { inside: "", long: LongName::Whole }.transcripts(Path::new("/p"), Path::new(&over));
+        assert_eq!(uncut, Path::new("/p").join(over.replace('/', "-")));
     }
 }

@@ -12,11 +12,10 @@ use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::hooks::{Injection, Reporter};
-use crate::projects;
+use crate::projects::{self, Layout, LongName};
 use crate::title::Said;
 
-/// The directory of a project that holds its transcripts.
-const CHATS: &str = "chats";
+const LAYOUT: Layout = Layout { inside: "chats", long: LongName::Whole };
 
 /// Qwen Code.
 #[derive(Debug)]
@@ -76,11 +75,11 @@ impl Agent for Qwen {
     }
 
     fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        projects::transcript(config_dir, CHATS, cwd, id)
+        projects::transcript(config_dir, LAYOUT, cwd, id)
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
-        projects::discover(config_dir, CHATS, cwd, since)
+        projects::discover(config_dir, LAYOUT, cwd, since)
     }
 
     fn named(&self, path: &Path) -> Option<String> {

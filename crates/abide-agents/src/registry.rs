@@ -73,6 +73,13 @@ pub(crate) fn read(dir: &Path, pid: i32) -> Option<Entry> {
     })
 }
 
+/// The conversations of all processes that have an entry in the registry `dir`.
+pub(crate) fn all(dir: &Path) -> Vec<(String, i32)> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".json")?.parse().ok());
+    pids.filter_map(|pid| Some((read(dir, pid)?.conversation, pid))).collect()
+}
+
 fn statement(status: Option<&str>, waiting_for: Option<String>) -> Option<Statement> {
     let says = match status? {
         "busy" => Says::Working,

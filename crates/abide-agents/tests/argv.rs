@@ -138,6 +138,25 @@ fn a_resume_replaces_whatever_chose_a_conversation_and_does_not_say_the_first_me
 }
 
 #[test]
+fn the_latest_conversation_is_named_where_it_was_asked_for_and_the_prompt_is_said() {
+    for (name, typed, named, none) in [
+        (
+            "claude",
+            "claude -c --model x hello",
+            format!("claude --resume {A} --model x hello"),
+            "claude --model x hello",
+        ),
+        ("codex", "codex resume --last hello", format!("codex resume {A} hello"), "codex hello"),
+        ("gemini", "gemini --resume latest -m x", format!("gemini --resume {A} -m x"), "gemini -m x"),
+        ("qwen", "qwen --continue", format!("qwen --resume {A}"), "qwen"),
+    ] {
+        let (agent, typed) = (known(name), argv(typed));
+        assert_eq!(agent.latest_named(&typed, Some(A)), argv(&named));
+        assert_eq!(agent.latest_named(&typed, None), argv(none));
+    }
+}
+
+#[test]
 fn what_the_operator_typed_about_the_conversation_is_respected_and_known() {
     let named = || Typed::Conversation(Some(A.to_owned()));
     let unnamed = || Typed::Conversation(None);
@@ -146,17 +165,19 @@ fn what_the_operator_typed_about_the_conversation_is_respected_and_known() {
         ("claude", format!("claude --resume={A} go+on"), named()),
         ("claude", format!("claude -r {A} --fork-session"), unnamed()),
         ("claude", format!("claude -r {B} --fork-session --session-id {A}"), named()),
-        ("claude", "claude --continue".to_owned(), unnamed()),
+        ("claude", "claude --continue".to_owned(), Typed::Latest),
+        ("claude", "claude --continue --fork-session".to_owned(), unnamed()),
         ("claude", "claude --resume my-title".to_owned(), unnamed()),
         ("claude", "claude mcp list".to_owned(), Typed::Command),
         ("claude", format!("claude -- --resume {A}"), Typed::Nothing),
         ("claude", "claude".to_owned(), Typed::Nothing),
         ("codex", format!("codex resume {A}"), named()),
         ("codex", format!("codex fork {A}"), unnamed()),
-        ("codex", "codex resume --last".to_owned(), unnamed()),
+        ("codex", "codex resume --last".to_owned(), Typed::Latest),
+        ("codex", "codex resume --all".to_owned(), unnamed()),
         ("codex", "codex exec hello".to_owned(), Typed::Command),
         ("codex", "codex please+resume".to_owned(), Typed::Nothing),
-        ("gemini", "gemini --resume latest".to_owned(), unnamed()),
+        ("gemini", "gemini --resume latest".to_owned(), Typed::Latest),
         ("gemini", format!("gemini -r {A}"), named()),
         ("copilot", format!("copilot --resume={A}"), named()),
         ("qwen", format!("qwen --session-id {A}"), named()),

@@ -52,6 +52,7 @@ impl<'a> Remembered<'a> {
                 origin,
                 bound: Timestamp(0),
                 transcript: prepared.transcript.clone(),
+                held_in: None,
                 extra: Extra::new(),
             });
         }

@@ -44,6 +44,20 @@ impl Claims {
         holder.map(|(instance, session)| format!("{}/{}", instance.id.display_name(), session.id))
     }
 
+    /// The conversation that session `who` is bound to.
+    pub fn bound(&self, who: Who) -> Option<&str> {
+        let instance = self.instances.iter().find(|instance| instance.id == who.0)?;
+        let session = instance.sessions.iter().find(|session| session.id == who.1)?;
+        session.conversation.as_ref().map(|bound| bound.id.as_str())
+    }
+
+    /// The sessions that were seen in conversation `id`, though they are bound to another one.
+    pub fn astray_in(&self, id: &str) -> Vec<String> {
+        let all = self.instances.iter().flat_map(|i| i.sessions.iter().map(move |session| (i, session)));
+        let astray = all.filter(|(_, session)| session.astray.as_ref().is_some_and(|one| one.id == id));
+        astray.map(|(instance, session)| format!("{}/{}", instance.id, session.id)).collect()
+    }
+
     /// Every conversation that a session other than `own` was ever in, be it closed or in the trash by now.
     pub fn ever(&self, store: &Store, own: Who) -> Result<Vec<String>, Error> {
         let ids = |instance: &Instance| instance.claimed().map(str::to_owned).collect::<Vec<_>>();

@@ -8,12 +8,14 @@ use abide_agents::{Agent, Begin, Prepared, Situation, Typed};
 use abide_model::conversation::reason;
 use abide_model::session::Setup;
 use abide_model::{Conversation, Extra, Instance, Session};
+use abide_store::Store;
 use abide_sys::clock;
 
 use crate::claims::Claims;
-use crate::conversations::TakeError;
 use crate::error::Error;
+use crate::holders::{HeldBy, LiveHolders};
 use crate::start::Surroundings;
+use crate::take::TakeError;
 use crate::vault::{Restored, Vault};
 use crate::{activity, equip, help, live};
 
@@ -34,7 +36,10 @@ pub(crate) fn prepare(
     session: &Session,
     env: &mut BTreeMap<OsString, OsString>,
 ) -> Result<Option<Launch>, Error> {
-    let Some(name) = &session.agent else { return Ok(None) };
+    let Some(name) = &session.agent else {
+        log(instance, session, None, reason::NO_AGENT, "");
+        return Ok(None);
+    };
     let described = around.settings.agents.get(name.as_str());
     let today = || equip::setup_today(around, session, name, described, env);
     let setup = session.setup.clone().unwrap_or_else(today);
@@ -43,7 +48,7 @@ pub(crate) fn prepare(
     let start = Start { around, instance, session, agent, setup: &setup };
     let mut notices: Vec<String> = equip::differences(&setup, described).chain(start.restore(env)).collect();
     let prepared = start.decide()?;
-    notices.extend(notice(&session.name, &prepared));
+    notices.extend(notice(&session.name, session.generation > 1, &prepared));
     if let Begin::Resume { id } = &prepared.begin.decision {
         start.keep(id, &prepared);
         if setup.continue_turn || around.continue_turn {
@@ -61,6 +66,31 @@ pub(crate) fn prepare(
     let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules, hooks };
     let watched = activity::arrange(around, instance, session, run, &mut argv, env);
     Ok(Some(Launch { argv, notices, watched }))
+}
+
+/// Refuses to bring `instance` back while a process that is not its own is in a conversation of its sessions.
+pub(crate) fn refuse_open(store: &Store, instance: &Instance) -> Result<(), Error> {
+    let bound = |session: &&Session| session.conversation.is_some() && session.agent.is_some();
+    let sessions: Vec<&Session> = instance.sessions_to_resume().into_iter().filter(bound).collect();
+    if sessions.is_empty() {
+        return Ok(());
+    }
+    let claims = Claims::take(store)?;
+    for session in sessions {
+        let Some((agent, setup)) = equip::agent_of(session) else { continue };
+        let Some(bound) = &session.conversation else { continue };
+        let live = LiveHolders::of(&*agent, &setup.config_dir);
+        if let Some(by) = live.holder(&bound.id, Some(instance.id), &claims) {
+            return Err(TakeError::Held { id: bound.id.clone(), by }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The line that every start writes.
+fn log(instance: &Instance, session: &Session, resumed: Option<&str>, reason: &str, why: &str) {
+    let resumed = resumed.map_or_else(|| "none".to_owned(), |id| format!("id={id}"));
+    tracing::info!(instance = %instance.id, session = %session.id, why, "resume: {resumed} reason={reason}");
 }
 
 /// A session of an agent that is about to be started.
@@ -125,29 +155,44 @@ impl Start<'_> {
             rivals,
         };
         let prepared = abide_agents::prepare(agent, &situation)?;
-        if let (Begin::AsTyped { id: Some(id) }, Some(claims)) = (&prepared.begin.decision, &claims)
-            && let Some(by) = claims.holder(Some(own), id)
-        {
-            return Err(TakeError::Held { id: id.clone(), by }.into());
+        if let Some(claims) = &claims {
+            self.refuse_held(&prepared.begin.decision, claims)?;
         }
         self.bind(&prepared)?;
         Ok(prepared)
+    }
+
+    /// Refuses to join a conversation that another session or a process is in.
+    fn refuse_held(&self, begin: &Begin, claims: &Claims) -> Result<(), TakeError> {
+        let own = (self.instance.id, self.session.id);
+        let (id, bound) = match begin {
+            Begin::AsTyped { id: Some(id) } => (id, claims.holder(Some(own), id).map(HeldBy::Session)),
+            Begin::Resume { id } => (id, None),
+            _ => return Ok(()),
+        };
+        let live =
+            || LiveHolders::of(self.agent, &self.setup.config_dir).holder(id, Some(self.instance.id), claims);
+        match bound.or_else(live) {
+            Some(by) => Err(TakeError::Held { id: id.clone(), by }),
+            None => Ok(()),
+        }
     }
 
     /// Written down before the agent starts: a crash right after must not lose the id.
     fn bind(&self, prepared: &Prepared) -> Result<(), Error> {
         let (instance, session) = (self.instance.id, self.session.id);
         let resumed = match &prepared.begin.decision {
-            Begin::Resume { id } => format!("id={id}"),
-            _ => "none".to_owned(),
+            Begin::Resume { id } => Some(id.as_str()),
+            _ => None,
         };
-        let (reason, why) = (&prepared.begin.reason, prepared.unverified.as_deref().unwrap_or_default());
-        tracing::info!(%instance, %session, why, "resume: {resumed} reason={reason}");
+        let why = prepared.unverified.as_deref().unwrap_or_default();
+        log(self.instance, self.session, resumed, &prepared.begin.reason, why);
         let bound = prepared.begin.decision.binding().map(|(id, origin)| Conversation {
             id: id.to_owned(),
             origin,
             bound: clock::now(),
             transcript: prepared.transcript.clone(),
+            held_in: None,
             extra: Extra::new(),
         });
         self.around.store.update(instance, |now| -> Result<(), Error> {
@@ -194,7 +239,7 @@ fn put_back(name: &str, restored: &Restored) -> Vec<String> {
 }
 
 /// What the operator should know about how the session `name` was started.
-fn notice(name: &str, prepared: &Prepared) -> Option<String> {
+fn notice(name: &str, started_before: bool, prepared: &Prepared) -> Option<String> {
     let choose = "`abide conversations` lists what is there, `abide load --adopt ID` takes one up";
     match &*prepared.begin.reason {
         _ if prepared.torn => {
@@ -209,9 +254,15 @@ fn notice(name: &str, prepared: &Prepared) -> Option<String> {
         reason::TRANSCRIPT_GONE => {
             Some(format!("the transcript of {name}'s conversation is gone, so it begins anew; {choose}"))
         }
+        reason::HELD_ELSEWHERE => Some(format!(
+            "{name} goes on with a conversation only in the directory in which it was held, so it begins a new one; {choose}"
+        )),
         reason::CAN_NOT_RESUME => {
             Some(format!("{name} can not be told to resume its conversation, so it begins a new one"))
         }
+        reason::NOT_DESCRIBED if started_before => Some(format!(
+            "how {name} resumes a conversation is not known, so it begins a new one; `abide config set agents.{name}.like claude` says that it is run like claude"
+        )),
         _ => None,
     }
 }

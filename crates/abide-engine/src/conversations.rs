@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use abide_agents::{Candidate, Chosen, KNOWN, Located};
+use abide_agents::{Candidate, Chosen, KNOWN};
 use abide_config::Settings;
-use abide_model::session::Origin;
-use abide_model::{Conversation, Extra, Instance, Session, Timestamp};
+use abide_model::{Conversation, Instance, Session, Timestamp};
 use abide_store::{Error, Store};
-use abide_sys::clock;
 use serde::Serialize;
 
 use crate::claims::Claims;
+use crate::holders::{HeldBy, LiveHolders};
 use crate::start::Surroundings;
-use crate::{equip, target};
+use crate::{equip, moved};
 
 /// What a list of conversations says; a promise to scripts, described in `docs/json.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,13 +45,17 @@ pub struct Row {
     pub claim: Claim,
     /// The session that is in it, or was.
     pub session: Option<String>,
+    /// The process that is in it, if that is known and no session is bound to it.
+    pub process: Option<i32>,
+    /// Sessions that were seen in it, though they are bound to another one.
+    pub astray: Vec<String>,
 }
 
 /// Whether a session is in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
-    /// One is.
+    /// One is, or a process outside abide.
     Held,
     /// One was, and has begun another, was closed or removed.
     Left,
@@ -58,76 +63,56 @@ pub enum Claim {
     Free,
 }
 
-/// What to take up instead of a new conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Take {
-    /// This conversation itself.
-    Adopt(String),
-    /// A copy of this conversation, or of the one that this session is in.
-    Fork(String),
-}
-
-/// Why a conversation was not taken up.
-#[derive(Debug, thiserror::Error)]
-pub enum TakeError {
-    /// There is none.
-    #[error("there is no conversation `{0}` of this directory; `abide conversations` lists what there is")]
-    NotFound(String),
-    /// Several are meant.
-    #[error("`{0}` means more than one conversation; write more of the id")]
-    Several(String),
-    /// The session is in none.
-    #[error("{0} is in no conversation yet; say something to it first")]
-    NotInOne(String),
-    /// The agent can not do that.
-    #[error(
-        "{0} can not go on with a copy of a conversation; `--adopt` goes on with the conversation itself"
-    )]
-    CanNotFork(String),
-    /// Another session is in it.
-    #[error("{by} is in conversation {id}; attach to it, or `abide load --fork {id}` begins a copy of it")]
-    Held {
-        /// The conversation.
-        id: String,
-        /// Who is in it.
-        by: String,
-    },
-    /// What is on disk could not be told from what others hold.
-    #[error(transparent)]
-    Store(#[from] Error),
-}
-
-/// A conversation that was found, and how its agent is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
-    /// The agent's name, as `abide load` takes it.
-    pub agent: String,
-    id: String,
-    transcript: Option<PathBuf>,
-    fork: bool,
-}
-
 /// An agent of the configuration or of our own knowledge, and where it keeps its conversations now.
-struct Place {
-    name: String,
-    agent: Chosen,
-    dir: PathBuf,
+pub(crate) struct Place {
+    pub name: String,
+    pub agent: Chosen,
+    pub dir: PathBuf,
 }
 
-/// The conversations held in `dir`, or in any directory.
+/// A conversation that is on disk, and the agent that it was held with.
+pub(crate) struct KnownConversation<'a> {
+    pub place: &'a Place,
+    pub candidate: Candidate,
+}
+
+/// The conversations held in `dir`, or in any directory. What was held in a tree of an instance, or before the directory
+/// was moved, belongs to the directory that the instance was launched from.
 pub fn list(around: &Surroundings<'_>, dir: Option<&Path>) -> Result<Listing, Error> {
+    let places = places(around.settings, &around.env, &around.home);
+    let recorded = recorded_places(around.store, dir)?;
+    let claims = Claims::take(around.store)?;
     let owners = owners(around.store)?;
-    let mut rows = Vec::new();
-    for place in places(around.settings, &around.env, &around.home) {
-        let found = place.agent.discover(&place.dir, dir, Timestamp(0));
-        rows.extend(found.iter().map(|candidate| row(&place, candidate, &owners)));
+    let known = known(&places, &recorded, dir);
+    let mut holders: HashMap<(String, PathBuf), LiveHolders> = HashMap::new();
+    for KnownConversation { place, .. } in &known {
+        let key = (place.agent.name().to_owned(), place.dir.clone());
+        holders.entry(key).or_insert_with(|| LiveHolders::of(&*place.agent, &place.dir));
     }
+    let row = |known: &KnownConversation<'_>| {
+        let key = (known.place.agent.name().to_owned(), known.place.dir.clone());
+        let live = holders.get(&key).and_then(|holders| holders.holder(&known.candidate.id, None, &claims));
+        let owner = owners.get(&known.candidate.id).cloned();
+        Row { astray: claims.astray_in(&known.candidate.id), ..row(known, owner, live) }
+    };
+    let mut rows: Vec<Row> = known.iter().map(row).collect();
     rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     Ok(Listing { version: 1, conversations: rows })
 }
 
-fn row(place: &Place, candidate: &Candidate, owners: &HashMap<String, (Claim, String)>) -> Row {
-    let owner = owners.get(&candidate.id).cloned();
+fn row(known: &KnownConversation<'_>, owner: Option<(Claim, String)>, live: Option<HeldBy>) -> Row {
+    let KnownConversation { place, candidate } = known;
+    let bound = owner.as_ref().is_some_and(|(claim, _)| *claim == Claim::Held);
+    let (process, within) = match live {
+        Some(HeldBy::Process { pid, within, .. }) if !bound => (Some(pid), within),
+        _ => (None, None),
+    };
+    let claim = match (&owner, process) {
+        (_, Some(_)) => Claim::Held,
+        (Some((claim, _)), None) => *claim,
+        (None, None) => Claim::Free,
+    };
+    let within = within.map(|name| name.trim_start_matches("ab-").to_owned());
     Row {
         agent: place.name.clone(),
         id: candidate.id.clone(),
@@ -135,12 +120,75 @@ fn row(place: &Place, candidate: &Candidate, owners: &HashMap<String, (Claim, St
         dir: candidate.cwd.display().to_string(),
         last: candidate.modified,
         bytes: candidate.size,
-        claim: owner.as_ref().map_or(Claim::Free, |(claim, _)| *claim),
-        session: owner.map(|(_, who)| who),
+        claim,
+        session: within.or(owner.filter(|_| process.is_none()).map(|(_, who)| who)),
+        process,
+        astray: Vec::new(),
     }
 }
 
-fn places(settings: &Settings, env: &BTreeMap<OsString, OsString>, home: &Path) -> Vec<Place> {
+/// Every conversation of `dir`, or of any directory, once: agents whose files overlap have it several times.
+pub(crate) fn known<'a>(
+    places: &'a [Place],
+    recorded: &'a [(Place, Session)],
+    dir: Option<&Path>,
+) -> Vec<KnownConversation<'a>> {
+    let mut known: Vec<KnownConversation<'a>> = Vec::new();
+    let mut add = |place: &'a Place, candidate: Candidate| {
+        let same = |other: &KnownConversation<'_>| {
+            other.candidate.id == candidate.id && other.candidate.path == candidate.path
+        };
+        if !known.iter().any(same) {
+            known.push(KnownConversation { place, candidate });
+        }
+    };
+    // The agent that a session was held with is better known than the one whose files it lies among.
+    for (place, session) in recorded {
+        let held = session.conversation.iter().chain(&session.parked);
+        held.filter_map(|held| on_disk(place, session, held)).for_each(|candidate| add(place, candidate));
+    }
+    for place in places {
+        place.agent.discover(&place.dir, dir, Timestamp(0)).into_iter().for_each(|one| add(place, one));
+    }
+    known
+}
+
+/// The transcript of a conversation that a session is or was in, if it is where it was.
+fn on_disk(place: &Place, session: &Session, held: &Conversation) -> Option<Candidate> {
+    let cwd = held.held_in.as_ref().unwrap_or(&session.cwd);
+    if place.agent.profile().shared.is_some() {
+        let found = place.agent.discover(&place.dir, Some(cwd), Timestamp(0));
+        return found.into_iter().find(|candidate| candidate.id == held.id);
+    }
+    let path = held.transcript.clone()?;
+    let meta = fs::metadata(&path).ok().filter(|meta| meta.len() > 0)?;
+    let modified = Timestamp(meta.mtime() * 1000 + meta.mtime_nsec() / 1_000_000);
+    let (id, size) = (held.id.clone(), meta.len());
+    Some(Candidate { id, path, cwd: cwd.clone(), modified, begun: None, size, title: None })
+}
+
+/// The agents of the sessions that were launched from `dir`, whether it was moved since or not, and whether their instances
+/// are in the trash or not.
+pub(crate) fn recorded_places(store: &Store, dir: Option<&Path>) -> Result<Vec<(Place, Session)>, Error> {
+    let Some(dir) = dir else { return Ok(Vec::new()) };
+    let now = moved::identity(dir);
+    let belongs = |instance: &Instance| {
+        let moved = || now.is_some() && instance.dir_identity == now && !instance.scope.dir.exists();
+        let source = || instance.recipe.mounts.iter().any(|mount| mount.source == dir);
+        instance.scope.dir == dir || source() || moved()
+    };
+    let trashed = store.trashed()?.into_iter().filter_map(|entry| entry.content.ok());
+    let listed = store.list()?.into_iter().filter_map(|entry| entry.sound().cloned());
+    let sessions = listed.chain(trashed).filter(belongs).flat_map(|instance| instance.sessions);
+    let place = |session: Session| {
+        let name = session.agent.clone()?;
+        let (agent, setup) = equip::agent_of(&session)?;
+        Some((Place { name, agent, dir: setup.config_dir.clone() }, session))
+    };
+    Ok(sessions.filter_map(place).collect())
+}
+
+pub(crate) fn places(settings: &Settings, env: &BTreeMap<OsString, OsString>, home: &Path) -> Vec<Place> {
     let place = |name: &str| {
         let described = settings.agents.get(name);
         let command =
@@ -186,106 +234,5 @@ fn note(owners: &mut HashMap<String, (Claim, String)>, instance: &Instance, clai
         if !held {
             owners.insert(id.to_owned(), (claim(id), who));
         }
-    }
-}
-
-/// Finds what `take` means in `dir`, for `agent` if one was asked for.
-pub fn find(
-    around: &Surroundings<'_>,
-    dir: &Path,
-    agent: Option<&str>,
-    take: &Take,
-) -> Result<Taken, TakeError> {
-    let (word, fork) = match take {
-        Take::Adopt(word) => (word, false),
-        Take::Fork(word) => (word, true),
-    };
-    let places = places(around.settings, &around.env, &around.home);
-    let places: Vec<&Place> =
-        places.iter().filter(|place| agent.is_none_or(|name| place.name == name)).collect();
-    let taken =
-        |place: &Place, id: String, transcript| Taken { agent: place.name.clone(), id, transcript, fork };
-    for place in &places {
-        if let Located::Found(path) = place.agent.transcript(&place.dir, dir, word) {
-            return Ok(taken(place, word.clone(), Some(path)));
-        }
-    }
-    if fork && let Some(found) = of_session(around.store, word)? {
-        return Ok(Taken { fork, ..found });
-    }
-    let of = |place: &&Place| {
-        let found = place.agent.discover(&place.dir, Some(dir), Timestamp(0));
-        let begins = found.into_iter().filter(|candidate| word.len() >= 4 && candidate.id.starts_with(word));
-        begins.map(|candidate| taken(place, candidate.id, Some(candidate.path))).collect::<Vec<_>>()
-    };
-    let mut found: Vec<Taken> = places.iter().flat_map(of).collect();
-    match (found.pop(), found.is_empty()) {
-        (Some(one), true) => Ok(one),
-        (Some(_), false) => Err(TakeError::Several(word.clone())),
-        // An agent whose conversations can not be seen is told the id, and says itself if there is no such one.
-        (None, _) => match places.as_slice() {
-            [only] if agent.is_some() && can_not_be_seen(only, dir, word) => {
-                Ok(taken(only, word.clone(), None))
-            }
-            _ => Err(TakeError::NotFound(word.clone())),
-        },
-    }
-}
-
-fn can_not_be_seen(place: &Place, dir: &Path, id: &str) -> bool {
-    let argv = [place.agent.program().to_owned()];
-    let unseen = matches!(place.agent.transcript(&place.dir, dir, id), Located::Unknown(_));
-    unseen && place.agent.profile().said.is_none() && place.agent.resume(&argv, id).is_some()
-}
-
-/// The conversation of the session that `word` names, or of the one agent in the instance that it names.
-fn of_session(store: &Store, word: &str) -> Result<Option<Taken>, TakeError> {
-    let Ok(found) = target::find(store, word) else { return Ok(None) };
-    let meant = |session: &&Session| match found.session {
-        Some(id) => session.id == id,
-        None => session.agent.is_some(),
-    };
-    let mut sessions = found.instance.sessions.iter().filter(meant);
-    let not_in_one = || TakeError::NotInOne(word.to_owned());
-    let session = sessions.next().ok_or_else(not_in_one)?;
-    if sessions.next().is_some() {
-        return Err(TakeError::Several(word.to_owned()));
-    }
-    let bound = session.conversation.clone().ok_or_else(not_in_one)?;
-    let agent = session.agent.clone().ok_or_else(not_in_one)?;
-    Ok(Some(Taken { agent, id: bound.id, transcript: bound.transcript, fork: true }))
-}
-
-impl Taken {
-    /// Makes sure that nobody is in it who would write to it too, as long as the result is held.
-    pub(crate) fn claim(&self, store: &Store) -> Result<Claims, TakeError> {
-        let claims = Claims::take(store)?;
-        match claims.holder(None, &self.id).filter(|_| !self.fork) {
-            Some(by) => Err(TakeError::Held { id: self.id.clone(), by }),
-            None => Ok(claims),
-        }
-    }
-
-    /// The command line that takes it up, where that is more than `argv`, and what the session is in from the beginning.
-    pub fn by(
-        self,
-        argv: Vec<String>,
-        settings: &Settings,
-    ) -> Result<(Vec<String>, Option<Conversation>), TakeError> {
-        if self.fork {
-            let described = settings.agents.get(self.agent.as_str()).map(|agent| agent.described());
-            let agent = abide_agents::for_session(&self.agent, &argv, described.as_ref());
-            let minted = if agent.mints() { abide_agents::mint_uuid().ok() } else { None };
-            let forked = agent.fork(&argv, &self.id, minted.as_deref());
-            return Ok((forked.ok_or(TakeError::CanNotFork(self.agent))?, None));
-        }
-        let adopted = Conversation {
-            id: self.id,
-            origin: Origin::Adopted,
-            bound: clock::now(),
-            transcript: self.transcript,
-            extra: Extra::new(),
-        };
-        Ok((argv, Some(adopted)))
     }
 }

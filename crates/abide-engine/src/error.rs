@@ -7,8 +7,8 @@ use abide_model::status::Refusal;
 use abide_store::{ReadError, ResolveError};
 
 use crate::boot::BootFailure;
-use crate::conversations::TakeError;
 use crate::secrets::SecretError;
+use crate::take::TakeError;
 
 /// Why a verb was not carried out, or not to its end. Unless it says otherwise, an instance that it is about is as it was.
 #[derive(Debug, thiserror::Error)]

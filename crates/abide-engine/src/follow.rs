@@ -191,6 +191,7 @@ fn bind(
         origin: seen.origin,
         bound: clock::now(),
         transcript,
+        held_in: None,
         extra: Extra::new(),
     };
     write(store, instance, session, bound).map(Some)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use abide_config::{Name, Role, Settings};
 use abide_model::program::{self, AGENTS, Program, Wanted};
@@ -13,13 +13,13 @@ use abide_model::{
 use abide_store::{ResolveError, Store};
 use abide_sys::{clock, process};
 
-use crate::conversations::{self, Take};
 use crate::differences;
 use crate::doctor::Machine;
-use crate::equip;
 use crate::error::Error;
 use crate::start::{self, Surroundings};
+use crate::take::{self, Take};
 use crate::trees::{self, Wish};
+use crate::{equip, moved};
 
 /// What the operator asked for.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ pub struct Loaded {
 
 /// Starts a new instance.
 pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Error> {
-    let take = |take| conversations::find(around, &request.dir, request.program.as_deref(), take);
+    let take = |take| take::find(around, &request.dir, request.program.as_deref(), take);
     let taken = request.take.as_ref().map(take).transpose()?;
     let program = match &taken {
         Some(taken) => Decided::new(Program::Agent(taken.agent.clone()), "it was held with this agent"),
@@ -74,7 +74,7 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
         equip::check(name, &argv, described)?;
     }
     // Held until the new instance says what it is in, so that another start at the same time finds it taken.
-    let claims = taken.as_ref().map(|taken| taken.claim(around.store)).transpose()?;
+    let claims = taken.as_ref().map(|taken| taken.claim(around.store, around.settings)).transpose()?;
     // So is the name, by the same lock.
     let naming = match (&request.name, &claims) {
         (Some(_), None) => Some(around.store.lock_claims()?),
@@ -83,7 +83,7 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
     request.name.as_deref().map_or(Ok(()), |name| check_free(around.store, name))?;
     let (argv, adopted) = match taken {
         Some(taken) => taken.by(argv, around.settings)?,
-        None => (argv, None),
+        None => (named_latest(around, &program.decision, argv, &request.dir), None),
     };
     let instance = around.store.create(|id| {
         let mut instance = instance(around, id, request, &program.decision, argv);
@@ -114,6 +114,14 @@ fn check_free(store: &Store, name: &str) -> Result<(), Error> {
         ))),
         Err(other) => Err(other.into()),
     }
+}
+
+/// The command line with the latest conversation named where it means that one.
+fn named_latest(around: &Surroundings<'_>, program: &Program, argv: Vec<String>, dir: &Path) -> Vec<String> {
+    let Program::Agent(name) = program else { return argv };
+    let (argv, notice) = take::name_latest(around, name, argv, dir);
+    notice.iter().for_each(|notice| (around.told)(notice));
+    argv
 }
 
 /// Refuses what a session on the host would not have: better no session than one without what it was to have.
@@ -258,6 +266,7 @@ fn instance(
     let mut instance = Instance::starting(id, scope, settings.role.to_string(), recipe, process::this(), now);
     instance.name = request.name.clone();
     instance.policy = request.policy;
+    instance.dir_identity = moved::identity(&request.dir);
     let id = instance.new_session_id();
     let mut session = Session::new(id, program.name(), argv, request.dir.clone(), now);
     if let Program::Agent(name) = program {

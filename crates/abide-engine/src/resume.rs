@@ -6,6 +6,7 @@ use abide_store::Entry;
 use abide_sys::{clock, process};
 
 use crate::boot::{self, BootFailure};
+use crate::conversation;
 use crate::error::Error;
 use crate::follow::{self, Look};
 use crate::start::{self, Started, Surroundings};
@@ -20,7 +21,8 @@ const LOGINS: usize = 2;
 pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
     // What was reported in the last run counts for that run only.
     let before = around.store.read(id)?;
-    follow::follow(around.store, before, None, Look::Close);
+    let before = follow::follow(around.store, before, None, Look::Close);
+    conversation::refuse_open(around.store, &before)?;
     let instance = around.store.update(id, |instance| -> Result<Instance, Error> {
         instance.apply(&Event::Resume { by: process::this() }, "resumed by the operator", clock::now())?;
         instance.close_ended();

@@ -32,6 +32,12 @@ pub mod reason {
     pub const CAN_NOT_RESUME: &str = "agent_can_not_resume";
     /// The operator's own arguments say which conversation.
     pub const AS_TYPED: &str = "as_typed";
+    /// What the operator runs is no agent that is known.
+    pub const NO_AGENT: &str = "no_agent";
+    /// The configuration calls it an agent, and says nothing of its conversations.
+    pub const NOT_DESCRIBED: &str = "conversations_not_described";
+    /// The conversation was held in another directory, and the agent goes on with it only there.
+    pub const HELD_ELSEWHERE: &str = "held_in_another_directory";
     /// What the operator runs holds no conversation, such as a login.
     pub const NO_CONVERSATION: &str = "no_conversation";
 }
@@ -58,6 +64,8 @@ pub struct Candidate {
     pub cwd: PathBuf,
     /// When it was last written to.
     pub modified: Timestamp,
+    /// When it was begun, where that is known.
+    pub begun: Option<Timestamp>,
     /// How long it is, in bytes.
     pub size: u64,
     /// What it is called, where the agent gives it a name apart from what was said in it.
@@ -69,8 +77,11 @@ pub struct Candidate {
 pub enum Typed {
     /// Nothing: abide chooses.
     Nothing,
-    /// They choose one; the id if they name it, `None` for "the latest", a picker or a fork.
+    /// They choose one; the id if they name it, `None` for a picker or a fork.
     Conversation(Option<String>),
+    /// They mean the latest one, whichever that is. Which one that is changes while others work, so it is named before
+    /// the first start, and never asked for again.
+    Latest,
     /// They run a command of the agent that is no conversation.
     Command,
 }
@@ -86,6 +97,8 @@ pub struct Bound<'a> {
     pub seen: bool,
     /// Whether another session is in it now.
     pub held: bool,
+    /// Whether it was held in another directory, and the agent goes on with it only there.
+    pub out_of_reach: bool,
 }
 
 /// What is known when a session is about to be started.
@@ -105,6 +118,8 @@ pub struct Beginning<'a> {
     pub minted: Option<&'a str>,
     /// Whether the agent can be told to resume an id.
     pub can_resume: bool,
+    /// Whether anything is known of where its conversations are, or of their ids.
+    pub described: bool,
     /// Whether it runs a command of the operator's own. Such a wrapper may not have passed an id on, so that what
     /// successive runs of the session wrote is told apart by time alone.
     pub wrapped: bool,
@@ -177,6 +192,9 @@ pub fn begin(facts: &Beginning<'_>) -> Decided<Begin> {
     match (facts.typed, facts.bound) {
         (Typed::Command, _) => Decided::new(Begin::AsTyped { id: None }, reason::NO_CONVERSATION),
         (_, Some(bound)) => go_on(facts, bound),
+        (_, None) if !facts.described && *facts.typed == Typed::Nothing => {
+            fresh(facts, reason::NOT_DESCRIBED)
+        }
         (_, None) if facts.started_before => search(facts),
         (_, None) => anew(facts, reason::FRESH),
     }
@@ -187,6 +205,7 @@ fn go_on(facts: &Beginning<'_>, bound: Bound<'_>) -> Decided<Begin> {
     let named_it = matches!(facts.typed, Typed::Conversation(Some(typed)) if typed == bound.id);
     match bound.located {
         _ if bound.held => fresh(facts, reason::HELD),
+        _ if bound.out_of_reach => fresh(facts, reason::HELD_ELSEWHERE),
         Located::Found(_) | Located::Unknown(_) if !facts.can_resume => fresh(facts, reason::CAN_NOT_RESUME),
         Located::Found(_) => Decided::new(Begin::Resume { id }, reason::DATA_PRESENT),
         Located::Unknown(_) => Decided::new(Begin::Resume { id }, reason::UNVERIFIED),
@@ -225,7 +244,8 @@ fn search(facts: &Beginning<'_>) -> Decided<Begin> {
 fn anew(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
     match facts.typed {
         Typed::Conversation(id) => Decided::new(Begin::AsTyped { id: id.clone() }, reason::AS_TYPED),
-        Typed::Nothing | Typed::Command => fresh(facts, reason),
+        Typed::Latest if !facts.started_before => Decided::new(Begin::AsTyped { id: None }, reason::AS_TYPED),
+        Typed::Nothing | Typed::Command | Typed::Latest => fresh(facts, reason),
     }
 }
 

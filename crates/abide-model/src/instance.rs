@@ -49,6 +49,15 @@ impl Scope {
     }
 }
 
+/// A directory as the file system knows it: it keeps this when it is moved within its file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirIdentity {
+    /// The file system.
+    pub dev: u64,
+    /// The directory in it.
+    pub ino: u64,
+}
+
 /// One change of status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
@@ -92,6 +101,9 @@ pub struct Instance {
     pub created: Timestamp,
     /// How to start it again.
     pub recipe: Recipe,
+    /// Which directory it was launched from, whatever that is called by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir_identity: Option<DirIdentity>,
     /// Its directories are made and its set-up command has run. Neither happens twice.
     #[serde(default)]
     pub prepared: bool,
@@ -135,6 +147,7 @@ impl Instance {
             generation: 1,
             created: now,
             recipe,
+            dir_identity: None,
             prepared: false,
             sessions: Vec::new(),
             parked: Vec::new(),

@@ -33,9 +33,60 @@ pub struct Conversation {
     /// Where the agent writes it, once that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<PathBuf>,
+    /// The directory it was held in, where that is another one than the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_in: Option<PathBuf>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// A conversation that a session's agent was seen in, though the session is bound to another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Astray {
+    /// The agent's id of it.
+    pub id: String,
+    /// Why the session is not bound to it.
+    pub reason: AstrayReason,
+    /// The session that is bound to it, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+    /// When it was first seen in it.
+    pub since: Timestamp,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+choices! {
+    /// Why a session is not bound to the conversation that its agent is in.
+    AstrayReason, "reason" {
+        Held = "held": "another session is bound to it",
+        CameUpElsewhere = "came-up-elsewhere": "it was told to resume another one",
+    }
+}
+
+impl Astray {
+    /// What the operator should know, of a session called `name` that is bound to `bound`.
+    pub fn told(&self, name: &str, bound: Option<&str>) -> String {
+        let own = match bound {
+            Some(bound) => format!("a resume goes to {bound}"),
+            None => "a resume begins a new one".to_owned(),
+        };
+        match (self.reason, &self.held_by) {
+            (AstrayReason::CameUpElsewhere, _) => format!(
+                "{name} was told to resume {} and came up in conversation {}; {own}, and `abide load --adopt {}` goes on with the other",
+                bound.unwrap_or("a conversation"),
+                self.id,
+                self.id,
+            ),
+            (AstrayReason::Held, holder) => format!(
+                "{name} is in conversation {}, which belongs to {}: of what both say there, only one branch is ever resumed; {own}",
+                self.id,
+                holder.as_deref().unwrap_or("another session"),
+            ),
+        }
+    }
 }
 
 /// How a process ended.
@@ -149,6 +200,9 @@ pub struct Session {
     /// The conversation it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
+    /// Another conversation that its agent was seen in, which the session is not bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub astray: Option<Astray>,
     /// Conversations it was in before. An id is parked here, never erased.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked: Vec<Conversation>,
@@ -177,6 +231,7 @@ impl Session {
             generation: 1,
             setup: None,
             conversation: None,
+            astray: None,
             parked: Vec::new(),
             created,
             attached: None,
@@ -192,7 +247,8 @@ impl Session {
                 // What is known of the transcript stays known.
                 let transcript = conversation.transcript.or_else(|| same.transcript.clone());
                 let changed = transcript != same.transcript;
-                self.conversation = Some(Conversation { transcript, ..same });
+                let held_in = conversation.held_in.or_else(|| same.held_in.clone());
+                self.conversation = Some(Conversation { transcript, held_in, ..same });
                 return changed;
             }
             Some(other) => self.parked.push(other),
@@ -240,6 +296,7 @@ mod tests {
             origin: Origin::Hook,
             bound: Timestamp(0),
             transcript: None,
+            held_in: None,
             extra: Extra::default(),
         }
     }

@@ -4,6 +4,7 @@ mod stat;
 
 use std::io;
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use abide_model::ProcessIdentity;
 use rustix::io::Errno;
@@ -25,6 +26,15 @@ pub fn identity(pid: u32) -> Option<ProcessIdentity> {
         Seen::Running { start } => Some(ProcessIdentity { pid, start, boot: boot_id().to_owned() }),
         Seen::Ended | Seen::Unclear => None,
     }
+}
+
+/// When the process that has the number `pid` now was started, by the wall clock; `None` where that cannot be found out.
+pub fn started(pid: i32) -> Option<SystemTime> {
+    let ticks = Stat::read(pid).ok().filter(|stat| !stat.is_dead())?.start;
+    let booted = std::fs::read_to_string("/proc/stat").ok()?;
+    let booted: u64 = booted.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    let rate = rustix::param::clock_ticks_per_second();
+    Some(UNIX_EPOCH + Duration::from_secs(booted) + Duration::from_millis(ticks * 1000 / rate.max(1)))
 }
 
 /// Whether that very process still runs; `None` if that can not be found out. A zombie does not run.

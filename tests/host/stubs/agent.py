@@ -22,7 +22,7 @@ HOME, CWD = Path(os.environ["HOME"]), Path(os.getcwd()).resolve()
 
 # Options with a value, options without, and sub-commands that name a conversation.
 FLAGS = {
-    "claude": (["--session-id", "--resume", "--model", "--settings"], ["--fork-session"], []),
+    "claude": (["--session-id", "--resume", "--model", "--settings"], ["--fork-session", "--continue"], []),
     "codex": (["-m", "-c"], ["--no-daemon", "--dangerously-bypass-hook-trust"], ["resume", "fork"]),
     "gemini": (["--session-id", "--resume", "-m"], ["--yolo"], []),
     "opencode": (["-s", "-m", "--port"], ["--fork"], []),
@@ -79,7 +79,7 @@ def project():
     units = str(CWD).encode("utf-16-le")
     units = [int.from_bytes(units[i : i + 2], "little") for i in range(0, len(units), 2)]
     name = "".join(chr(u) if u < 128 and chr(u).isalnum() else "-" for u in units)
-    if len(units) <= 200:
+    if len(units) <= 200 or NAME == "qwen":
         return name
     value = 0
     for unit in units:
@@ -255,6 +255,9 @@ def begin():
             return resume(told, False, None)
         given.setdefault("--session-id", given.get("--id") or told)
     resumed = given.get("--resume") or given.get("resume") or given.get("-s") or given.get("-S")
+    if given.get("--continue"):
+        found = sorted(transcript("x").parent.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+        resumed = found[-1].stem if found else None
     preset = given.get("--session-id")
     if NAME == "claude" and preset and resumed and not fork:
         die(1, "--session-id can only be used with --continue or --resume if --fork-session is also specified.")

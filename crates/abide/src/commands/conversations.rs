@@ -1,6 +1,6 @@
 //! `abide conversations`
 
-use abide_engine::conversations::{self, Claim, Listing};
+use abide_engine::conversations::{self, Claim, Listing, Row};
 use abide_model::time::human;
 use abide_sys::clock;
 
@@ -48,11 +48,7 @@ fn table(listing: &Listing, with_dir: bool) -> Table {
     let about = if with_dir { "DIRECTORY" } else { "ABOUT" };
     let mut table = Table::new(&["AGENT", "ID", "LAST", "SESSION", about]);
     for row in &listing.conversations {
-        let (session, tone) = match (&row.claim, &row.session) {
-            (Claim::Held, Some(session)) => (session.clone(), Tone::Good),
-            (Claim::Left, Some(session)) => (format!("was {session}"), Tone::Faint),
-            _ => ("free".to_owned(), Tone::Plain),
-        };
+        let (session, tone) = holder(row);
         let about = if with_dir { &row.dir } else { row.title.as_ref().unwrap_or(&row.id) };
         table.row([
             (row.agent.clone(), Tone::Plain),
@@ -63,4 +59,18 @@ fn table(listing: &Listing, with_dir: bool) -> Table {
         ]);
     }
     table
+}
+
+/// What is in a conversation, or was.
+fn holder(row: &Row) -> (String, Tone) {
+    let (mut text, tone) = match (row.claim, &row.session, row.process) {
+        (Claim::Held, Some(session), _) => (session.clone(), Tone::Good),
+        (Claim::Held, None, Some(pid)) => (format!("process {pid}"), Tone::Good),
+        (Claim::Left, Some(session), _) => (format!("was {session}"), Tone::Faint),
+        _ => ("free".to_owned(), Tone::Plain),
+    };
+    for session in &row.astray {
+        text = format!("{text}, also {session}");
+    }
+    (text, tone)
 }

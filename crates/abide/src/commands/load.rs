@@ -6,10 +6,10 @@ use std::path::Path;
 
 use abide_capsule::session::Size;
 use abide_config::{ConfigError, Name, Workspace};
-use abide_engine::conversations::Take;
 use abide_engine::load::{self, Request};
 use abide_engine::reconcile;
 use abide_engine::start::Surroundings;
+use abide_engine::take::Take;
 use abide_engine::trees::{self, Wish};
 use abide_model::offer::LaunchWish;
 use abide_model::{Instance, Isolation, Place, Policy, Safe, Scope, Status, Substrate, vars};
