@@ -60,3 +60,23 @@ fn a_session_inside_a_session_works() {
     let listing = host.abide(["ls", "--json"]).json();
     assert_eq!(listing["instances"].as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn a_home_is_looked_up_where_none_is_set_and_a_relative_one_is_refused() {
+    let mut host = host();
+    host.set("HOME", "relative");
+    let refused = host.abide(["ls"]).fails(2);
+    assert!(refused.contains("HOME is not an absolute path"), "{refused}");
+    // So that nothing is looked for in the home that is looked up.
+    let (state, config) = (host.path("state"), host.path("config"));
+    host.set("ABIDE_HOME", state);
+    host.set("XDG_CONFIG_HOME", config);
+    host.unset("HOME");
+    let file = host.path("seen").to_str().unwrap().to_owned();
+    host.add_program("show", "env > \"$1\"; read -r _");
+    host.abide(["load", "show", "--detach", "--", &file]).ok();
+    let env = abide_testkit::eventually("the environment", || {
+        std::fs::read_to_string(&file).ok().filter(|text| text.contains("TERM="))
+    });
+    assert!(env.lines().any(|line| line.starts_with("HOME=/")), "{env}");
+}

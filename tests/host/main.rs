@@ -8,6 +8,7 @@ mod common;
 mod conversations;
 mod conversations_kept;
 mod crash;
+mod daemons;
 mod environment;
 mod held;
 mod leave;

@@ -87,3 +87,57 @@ fn the_boot_service_looks_for_instances_and_programs_where_they_were_when_it_was
     machine.power_cut();
     eventually("it to come back", || (state() == "active").then_some(()));
 }
+
+#[test]
+fn the_boot_service_is_not_installed_without_linger_unless_that_is_wanted() {
+    let machine = Machine::boot();
+    let ada = machine.ada();
+    let file = "test -e ~/.config/systemd/user/abide-resume.service";
+    let unasked = ada.ssh("abide service install").fails(3);
+    assert!(unasked.contains("--linger yes"), "{unasked}");
+    ada.ssh(&format!("! {file}")).ok();
+    let run = ada.ssh("env -u XDG_RUNTIME_DIR abide service install --linger no");
+    assert!(run.stderr.contains("ends with your last logout"), "{}", run.stderr);
+    run.ok();
+    assert!(!ada.lingers());
+    let doctor = ada.ssh("abide doctor").stdout;
+    assert!(doctor.contains("installed, but linger is off"), "{doctor}");
+    ada.ssh("abide service install --linger yes").ok();
+    assert!(ada.lingers());
+}
+
+#[test]
+fn what_the_boot_service_brought_back_without_linger_is_stopped_and_not_killed_by_the_logout() {
+    let machine = Machine::boot();
+    let ada = machine.ada();
+    ada.ssh("abide service install --linger no").ok();
+    let id = ada.load().id;
+    machine.power_cut();
+    let said =
+        ada.ssh(&format!("until abide wait {id} --text '' --timeout 1; do :; done; abide explain {id}"));
+    assert!(said.stdout.contains("it will NOT survive your logout: linger is off"), "{}", said.stdout);
+    ada.wait_for_manager_to_stop();
+    ada.wait_for_state(&id, "restorable (stopped)");
+}
+
+#[test]
+fn agents_that_fail_at_boot_hold_back_neither_shells_nor_the_report_of_their_failure() {
+    let machine = Machine::boot();
+    let ada = machine.ada();
+    ada.enable_linger();
+    machine.sh("printf '#!/bin/sh\\nif test -e ~/broken; then echo Please run /login; exit 1; fi; exec cat\\n' >/usr/local/bin/claude
+                chmod +x /usr/local/bin/claude");
+    ada.ssh("abide service install").ok();
+    for _ in 0..3 {
+        ada.ssh("abide load claude --detach --new").ok();
+    }
+    let shell = ada.load().id;
+    ada.ssh("touch ~/broken").ok();
+    machine.power_cut();
+    ada.wait_for_state(&shell, "active");
+    eventually("the service to be done", || {
+        let doctor = ada.abide(&["doctor"]).stdout;
+        doctor.contains("not everything came back in its last run").then_some(())
+    });
+    ada.assert_alive(&shell);
+}

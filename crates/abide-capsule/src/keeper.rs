@@ -33,6 +33,7 @@ pub use launch::{LaunchError, Launched, Launching};
 pub use record::{ExitRecord, RecordedSession, StopReason};
 pub use upgrade::probe;
 
+use crate::daemons;
 use crate::link::{SessionInfo, ToKeeper, ToMux};
 use crate::session::{Exit, SessionId, Size, SpawnSpec};
 use crate::signals::SignalFd;
@@ -389,7 +390,8 @@ impl Keeper {
         tracing::info!(?reason, note, "stopping");
         self.call_off_upgrade();
         self.mux.send(ToMux::Shutdown { note: note.clone() }, None);
-        let ending = Ending::begin(Scope::Everything, self.mux.pid(), self.grace(), Instant::now());
+        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
+        let ending = Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now());
         self.stop = Some(Stop { reason, note, phase: Phase::Ending(ending) });
     }
 

@@ -8,6 +8,7 @@
 //! Nothing here prints, and nothing here knows about instances as a store, engines or agents.
 
 pub mod client;
+pub mod daemons;
 pub mod journal;
 pub mod keeper;
 pub mod link;

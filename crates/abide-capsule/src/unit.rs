@@ -54,6 +54,11 @@ impl Unit {
         self.0.join("state/exit.json")
     }
 
+    /// The processes that outlive the instance because the operator spared them.
+    pub fn spared(&self) -> PathBuf {
+        self.0.join("state/spared.json")
+    }
+
     /// Where the keeper's standard error goes.
     pub fn keeper_log(&self) -> PathBuf {
         self.0.join("state/keeper.log")

@@ -9,6 +9,7 @@ use std::time::Duration;
 use abide_model::program::AGENTS;
 use abide_model::unit::{self, Facts, Fate, Home, ManagerFault, Placement};
 use abide_model::{Substrate, UnitMode, vars};
+use abide_places::boot::ServiceState;
 use abide_places::unit::Login;
 use abide_sys::run::{self, RunError};
 use serde::Serialize;
@@ -192,6 +193,33 @@ fn logout(wishes: Wishes, facts: &Facts, may_linger: Option<bool>) -> Finding {
         Fate::Unknown => Grade::Unknown,
     };
     found(grade, format!("{prospect}: {reason}")).advise(remedy)
+}
+
+/// What the boot service does for sessions on `machine`, as it stands.
+pub fn boot_service(machine: &Machine, state: ServiceState) -> Finding {
+    let found = |grade, detail: &str| Finding::new("boot service", grade, detail);
+    let facts = machine.login.look();
+    let by_hand = "`abide resume --all` brings back what a reboot took down";
+    match state {
+        ServiceState::Absent => found(Grade::Absent, "not installed")
+            .advise(format!("{by_hand}; `abide service install` lets it run by itself")),
+        ServiceState::Failed(status) => {
+            let advice = "`abide resume --all` tries again and says why; `journalctl --user -u abide-resume` has the run";
+            found(Grade::Warning, &format!("not everything came back in its last run (status {status})"))
+                .advise(advice)
+        }
+        ServiceState::Disabled => found(Grade::Warning, "installed, but the user manager does not start it")
+            .advise("`abide service install` enables it"),
+        ServiceState::Unknown(why) => {
+            found(Grade::Unknown, &format!("installed; how it stands is unknown: {why}"))
+        }
+        ServiceState::Waiting | ServiceState::Succeeded if !facts.linger => {
+            let detail = "installed, but linger is off: what it brings back ends with your last logout";
+            found(Grade::Warning, detail).advise(unit::remedy(&facts))
+        }
+        ServiceState::Waiting => found(Grade::Ok, "installed; it runs when the machine starts"),
+        ServiceState::Succeeded => found(Grade::Ok, "installed; its last run brought everything back"),
+    }
 }
 
 /// Where what is kept in `dir` could not be written, and why; `None` where it could. One that is not there yet is made in

@@ -14,6 +14,7 @@ use abide_model::{Decided, Event, Extra, Instance, InstanceId, Policy, Session, 
 use abide_store::{Store, UnitLock, outcomes};
 use abide_sys::{clock, crash, process};
 
+use crate::daemons::SPARED;
 use crate::error::Error;
 use crate::follow::{self, Look};
 use crate::{boot, live, processes, substrate, trees};
@@ -207,7 +208,7 @@ fn stop_processes(unit: &Unit, id: InstanceId) -> bool {
     let held = substrate::at(unit.clone());
     let stopped = held.lives() == Some(false) || held.stop("it is being removed");
     if stopped {
-        processes::end_leftovers(id);
+        processes::end_leftovers(id, unit);
     }
     stopped
 }
@@ -221,7 +222,12 @@ fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str)
         outcome: outcome.to_owned(),
         reason: reason.to_owned(),
         decided_by: instance.status.decided_by,
-        extra: Extra::new(),
+        extra: instance
+            .extra
+            .get(SPARED)
+            .map(|spared| (SPARED.to_owned(), spared.clone()))
+            .into_iter()
+            .collect(),
     };
     if let Err(error) = outcomes::append(store, &line) {
         tracing::warn!(id = %instance.id, "the outcome could not be written down: {error}");

@@ -5,6 +5,7 @@ pub mod boot;
 mod claims;
 mod conversation;
 pub mod conversations;
+pub mod daemons;
 pub mod differences;
 pub mod doctor;
 pub mod environment;

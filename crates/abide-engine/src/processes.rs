@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use abide_capsule::daemons;
+use abide_capsule::unit::Unit;
 use abide_model::{InstanceId, vars};
 use abide_sys::process::{Stat, command_line, has_in_environment};
 use rustix::process::{Pid, Signal, kill_process};
@@ -34,10 +36,21 @@ fn is_of(pid: i32, instance: InstanceId) -> bool {
 
 /// Ends what is left of the sessions of `instance`, whose keeper is dead. Some agents outlive their terminal; resumed
 /// beside such a one, two processes would write one transcript.
-pub(crate) fn end_leftovers(instance: InstanceId) {
+///
+/// What the operator spared is left alone, with what it started.
+pub(crate) fn end_leftovers(instance: InstanceId, unit: &Unit) {
     let own = std::process::id();
-    let all = Stat::all().map(|process| process.pid);
-    let left: Vec<i32> = all.filter(|pid| u32::try_from(*pid) != Ok(own) && is_of(*pid, instance)).collect();
+    let spared = daemons::spared(unit);
+    let is_spared = |process: &Stat| daemons::is_among(&spared, process);
+    let all: Vec<Stat> = Stat::all().collect();
+    let exempt: Vec<i32> = all
+        .iter()
+        .filter(|process| is_spared(process))
+        .flat_map(|spared| generations(spared.pid))
+        .flatten()
+        .collect();
+    let ours = |pid: &i32| u32::try_from(*pid) != Ok(own) && !exempt.contains(pid) && is_of(*pid, instance);
+    let left: Vec<i32> = all.iter().map(|process| process.pid).filter(ours).collect();
     if !left.is_empty() {
         tracing::warn!(%instance, count = left.len(), "ending what an earlier run left behind");
         end(left);

@@ -1,21 +1,17 @@
 //! Coming back: starting an instance again that is kept, and all of them after a crash or a reboot.
 
 use abide_agents::Fatal;
+use abide_model::brake::{Account, ResumeResult};
 use abide_model::{Event, Instance, InstanceId, Status};
 use abide_store::Entry;
 use abide_sys::{clock, process};
 
-use crate::boot::{self, BootFailure};
+use crate::boot;
 use crate::conversation;
+use crate::daemons::SPARED;
 use crate::error::Error;
 use crate::follow::{self, Look};
 use crate::start::{self, Started, Surroundings};
-
-/// After so many failures in a row nothing more is started: what fails them all will fail the rest too.
-const FAILURES: usize = 3;
-
-/// After so many agents that are not logged in nothing more is started: each attempt may cost the others their login.
-const LOGINS: usize = 2;
 
 /// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
 pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
@@ -25,6 +21,7 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
     conversation::refuse_open(around.store, &before)?;
     let instance = around.store.update(id, |instance| -> Result<Instance, Error> {
         instance.apply(&Event::Resume { by: process::this() }, "resumed by the operator", clock::now())?;
+        instance.extra.remove(SPARED);
         instance.close_ended();
         for session in &mut instance.sessions {
             session.exit = None;
@@ -48,66 +45,45 @@ pub fn interrupted(entries: &[Entry]) -> Vec<&Instance> {
     sound.filter(|instance| lost(&instance.status.status)).collect()
 }
 
-/// Stops a series of resumes that keeps failing: all at once, or one failure after the other, would make it worse.
-#[derive(Debug, Default)]
-pub struct Brake {
-    in_a_row: usize,
-    logins: usize,
-}
-
-impl Brake {
-    /// Takes note of how one went.
-    pub fn note<T>(&mut self, outcome: &Result<T, Error>) {
-        match outcome {
-            Ok(_) => self.in_a_row = 0,
-            Err(error) => {
-                self.in_a_row += 1;
-                let login = matches!(error, Error::Boot(BootFailure { fatal: Some(Fatal::Auth), .. }));
-                self.logins += usize::from(login);
-            }
-        }
-    }
-
-    /// Whether the rest is better left alone.
-    pub fn holds(&self) -> bool {
-        self.in_a_row >= FAILURES || self.logins >= LOGINS
-    }
+/// What became of an instance that was to be brought back.
+#[derive(Debug)]
+pub enum Resumption {
+    /// It was started, and came up.
+    Back(Started),
+    /// Another process had brought it back already, or is doing so.
+    RunsAlready,
 }
 
 /// Brings the instance back and watches it come up. One after the other is brought back so: all at once they would fight
 /// over shared credentials.
-pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
-    let started = resume(around, id)?;
+pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Resumption, Error> {
+    let started = match resume(around, id) {
+        // Whatever refused it: a start of ours that failed would have left it as one that does not run.
+        Err(_) if runs(around, id) => return Ok(Resumption::RunsAlready),
+        started => started?,
+    };
     boot::verify(around.store, id)?;
-    Ok(started)
+    Ok(Resumption::Back(started))
 }
 
-#[cfg(test)]
-mod tests {
-    use abide_capsule::session::Exit;
+fn runs(around: &Surroundings<'_>, id: InstanceId) -> bool {
+    let now = around.store.read(id).map(|instance| instance.status.status);
+    matches!(now, Ok(Status::Active | Status::Starting { .. }))
+}
 
-    use super::*;
-
-    fn failed(fatal: Option<Fatal>) -> Result<(), Error> {
-        let failure = BootFailure { session: "x".into(), exit: Exit::Code(1), fatal, last: Vec::new() };
-        Err(Error::Boot(failure))
-    }
-
-    fn held_after(outcomes: &[Result<(), Error>]) -> bool {
-        let mut brake = Brake::default();
-        outcomes.iter().for_each(|outcome| brake.note(outcome));
-        brake.holds()
-    }
-
-    #[test]
-    fn failures_in_a_row_stop_the_rest_and_single_ones_do_not() {
-        assert!(!held_after(&[failed(None), failed(None), Ok(()), failed(None), failed(None)]));
-        assert!(held_after(&[Ok(()), failed(None), failed(Some(Fatal::NoConversation)), failed(None)]));
-    }
-
-    #[test]
-    fn two_agents_that_are_not_logged_in_stop_the_rest_wherever_they_come() {
-        assert!(!held_after(&[failed(Some(Fatal::Auth)), Ok(())]));
-        assert!(held_after(&[failed(Some(Fatal::Auth)), Ok(()), failed(Some(Fatal::Auth))]));
+/// How a resume of `instance` went, and for which accounts that counts: where one agent failed, only for that one's.
+pub fn result_for<T>(instance: &Instance, outcome: &Result<T, Error>) -> (Vec<Account>, ResumeResult) {
+    let all = Account::all_of(instance);
+    match outcome {
+        Ok(_) => (all, ResumeResult::Up),
+        Err(Error::Boot(failure)) => {
+            let failed = instance.sessions.iter().find(|session| session.name == failure.session);
+            let result = match failure.fatal {
+                Some(Fatal::Auth) => ResumeResult::NotLoggedIn,
+                _ => ResumeResult::Failed,
+            };
+            (failed.and_then(Account::of).map_or(all, |account| vec![account]), result)
+        }
+        Err(_) => (all, ResumeResult::Failed),
     }
 }

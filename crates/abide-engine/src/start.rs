@@ -14,7 +14,7 @@ use abide_sys::clock;
 
 use crate::error::Error;
 use crate::secrets::{self, SecretError};
-use crate::{conversation, environment, finish, processes, substrate, trash, trees};
+use crate::{conversation, environment, finish, live, processes, substrate, trash, trees};
 
 /// What a start needs to know beyond the instance itself.
 pub struct Surroundings<'a> {
@@ -71,7 +71,7 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, 
 fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Vec<String>), Error> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
-        processes::end_leftovers(instance.id);
+        processes::end_leftovers(instance.id, &live::unit(around.store, instance.id));
     }
     let instance = &trees::ready(around, instance)?;
     let mut warnings = Vec::new();

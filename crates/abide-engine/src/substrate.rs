@@ -66,6 +66,9 @@ pub trait Substrate {
     /// Whether anything of the run is there; `None` where that can not be found out.
     fn lives(&self) -> Option<bool>;
 
+    /// The processes that sessions, and whatever left them, are children of.
+    fn holders(&self) -> Vec<i32>;
+
     /// What the sessions are doing.
     fn status(&self) -> Result<StatusReply, Trouble>;
 

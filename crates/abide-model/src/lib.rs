@@ -4,6 +4,7 @@
 //! reason that logs, `abide explain` and the tests read; other crates gather the facts or carry the decision out.
 
 pub mod activity;
+pub mod brake;
 pub mod choice;
 pub mod conversation;
 pub mod decide;

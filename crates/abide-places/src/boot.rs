@@ -9,6 +9,8 @@ use abide_model::vars;
 use abide_sys::atomic;
 use abide_sys::run::{self, RunError};
 
+use crate::unit::Login;
+
 /// What the service is called.
 pub const NAME: &str = "abide-resume.service";
 
@@ -59,9 +61,9 @@ fn unit_text(exe: &str, environment: &str) -> String {
          [Service]\n\
          Type=oneshot\n\
          {environment}\
-         ExecStart=\"{exe}\" resume --all\n\
-         # The instances are to stay when this has done its work.\n\
-         KillMode=process\n\
+         # A failure would end what came back; `abide doctor` reads the status instead.\n\
+         ExecStart=-\"{exe}\" resume --all\n\
+         # The instances stay when this has done its work, and are told to stop when the user manager is.\n\
          RemainAfterExit=yes\n\
          \n\
          [Install]\n\
@@ -87,6 +89,7 @@ pub fn install(
     config_home: &Path,
     exe: &Path,
     env: &dyn Fn(&str) -> Option<OsString>,
+    login: &Login,
 ) -> Result<PathBuf, BootError> {
     let odd = |c: char| c.is_control() || matches!(c, '"' | '\\' | '%' | '$');
     let text =
@@ -95,16 +98,16 @@ pub fn install(
     let path = file(config_home);
     let before = fs::read(&path).ok();
     write(&path, text.as_bytes()).map_err(|source| BootError::File { path: path.clone(), source })?;
-    let enabled = systemctl(&["daemon-reload"]).and_then(|()| systemctl(&["enable", NAME]));
+    let enabled = systemctl(login, &["daemon-reload"]).and_then(|_| systemctl(login, &["enable", NAME]));
     enabled.inspect_err(|_| match before {
         Some(text) => drop(write(&path, &text)),
-        None => drop(remove(config_home)),
+        None => drop(remove(config_home, login)),
     })?;
     Ok(path)
 }
 
 /// Takes the service away; whether it was there. A manager that is not there has nothing to forget, so none is needed.
-pub fn remove(config_home: &Path) -> Result<bool, BootError> {
+pub fn remove(config_home: &Path, login: &Login) -> Result<bool, BootError> {
     let path = file(config_home);
     match fs::remove_file(&path) {
         Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -112,7 +115,7 @@ pub fn remove(config_home: &Path) -> Result<bool, BootError> {
     }
     // What enabled it: a link, which from now on leads nowhere and starts nothing even if it stays.
     drop(fs::remove_file(path.with_file_name("default.target.wants").join(NAME)));
-    drop(systemctl(&["daemon-reload"]));
+    drop(systemctl(login, &["daemon-reload"]));
     Ok(true)
 }
 
@@ -122,8 +125,53 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     atomic::write(fs::File::open(dir)?, name, text, 0o644)
 }
 
-fn systemctl(args: &[&str]) -> Result<(), RunError> {
-    run::succeed(&mut run::command("systemctl", ["--user", "--quiet"].iter().chain(args)), PATIENCE).map(drop)
+fn systemctl(login: &Login, args: &[&str]) -> Result<String, RunError> {
+    let mut command = run::command("systemctl", ["--user", "--quiet"].iter().chain(args));
+    command.env(vars::XDG_RUNTIME_DIR, &login.runtime_dir);
+    run::succeed(&mut command, PATIENCE).map(|output| output.text())
+}
+
+/// How the service stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServiceState {
+    /// It is not installed.
+    Absent,
+    /// It is installed, and has not run since the user manager started.
+    Waiting,
+    /// It is installed, and its last run brought everything back.
+    Succeeded,
+    /// It is installed, and its last run ended with this status.
+    Failed(i32),
+    /// It is installed, but the user manager does not start it.
+    Disabled,
+    /// It is installed, and the user manager does not say more, for this reason.
+    Unknown(String),
+}
+
+/// How the service of an operator whose configuration is in `config_home` stands.
+pub fn state(config_home: &Path, login: &Login) -> ServiceState {
+    if !file(config_home).exists() {
+        return ServiceState::Absent;
+    }
+    let properties = ["show", "-p", "UnitFileState", "-p", "ExecMainStatus", "-p", "ExecMainExitTimestamp"];
+    match systemctl(login, &[&properties[..], &[NAME]].concat()) {
+        Ok(text) => parse_state(&text),
+        Err(error) => ServiceState::Unknown(error.to_string()),
+    }
+}
+
+fn parse_state(properties: &str) -> ServiceState {
+    let value = |name: &str| {
+        let mut pairs = properties.lines().filter_map(|line| line.split_once('='));
+        pairs.find_map(|(key, value)| (key == name).then_some(value.trim())).unwrap_or_default()
+    };
+    match (value("UnitFileState"), value("ExecMainExitTimestamp"), value("ExecMainStatus").parse()) {
+        (state, ..) if state != "enabled" => ServiceState::Disabled,
+        (_, "", _) => ServiceState::Waiting,
+        (_, _, Ok(0)) => ServiceState::Succeeded,
+        (_, _, Ok(status)) => ServiceState::Failed(status),
+        (_, _, Err(_)) => ServiceState::Unknown("systemctl gives no status".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -133,8 +181,8 @@ mod tests {
     #[test]
     fn the_unit_resumes_everything_with_the_program_that_installed_it() {
         let text = unit_text("/home/ada/my bin/abide", "Environment=\"PATH=/bin\"\n");
-        assert!(text.contains("ExecStart=\"/home/ada/my bin/abide\" resume --all\n"), "{text}");
-        assert!(text.contains("\n[Service]\nType=oneshot\nEnvironment=\"PATH=/bin\"\nExecStart="), "{text}");
+        assert!(text.contains("ExecStart=-\"/home/ada/my bin/abide\" resume --all\n"), "{text}");
+        assert!(text.contains("\n[Service]\nType=oneshot\nEnvironment=\"PATH=/bin\"\n# "), "{text}");
         assert!(text.contains("WantedBy=default.target"), "{text}");
     }
 
@@ -158,7 +206,7 @@ mod tests {
     fn a_path_that_would_change_the_unit_is_refused_and_nothing_is_written() {
         let dir = tempfile::tempdir().unwrap();
         for odd in ["/a\nExecStart=/bin/evil", "/a\"b", "/50%", "/$HOME/abide"] {
-            let installed = install(dir.path(), Path::new(odd), &|_| None);
+            let installed = install(dir.path(), Path::new(odd), &|_| None, &Login::here());
             assert!(matches!(installed, Err(BootError::OddPath(_))), "{odd:?}");
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -167,6 +215,22 @@ mod tests {
     #[test]
     fn taking_away_what_is_not_there_is_no_error() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(!remove(dir.path()).unwrap());
+        assert!(!remove(dir.path(), &Login::here()).unwrap());
+        assert_eq!(state(dir.path(), &Login::here()), ServiceState::Absent);
+    }
+
+    #[test]
+    fn the_state_is_read_from_what_the_manager_says() {
+        let said = |state: &str, ended: &str, status: &str| {
+            parse_state(&format!(
+                "ExecMainStatus={status}\nExecMainExitTimestamp={ended}\nUnitFileState={state}"
+            ))
+        };
+        assert_eq!(said("enabled", "", "0"), ServiceState::Waiting);
+        assert_eq!(said("enabled", "Mon 2026-11-16 02:00:00 UTC", "0"), ServiceState::Succeeded);
+        assert_eq!(said("enabled", "Mon 2026-11-16 02:00:00 UTC", "1"), ServiceState::Failed(1));
+        assert_eq!(said("disabled", "", "0"), ServiceState::Disabled);
+        assert_eq!(said("", "", ""), ServiceState::Disabled);
+        assert!(matches!(said("enabled", "Mon", "?"), ServiceState::Unknown(_)));
     }
 }

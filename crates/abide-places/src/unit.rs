@@ -22,7 +22,7 @@ pub(crate) use bus::escaped;
 pub use login::{Inspector, Login};
 pub(crate) use login::{answers, eventually};
 use moving::{Scope, move_into_unit};
-pub use moving::{move_instance, move_server};
+pub use moving::{move_instance, move_server, move_spared};
 
 /// How long systemd may take to do what it agreed to do.
 const TO_HAPPEN: Duration = Duration::from_secs(2);

@@ -1,12 +1,13 @@
 //! What every verb needs: where things are, how to print, and whether anybody can be asked.
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use abide_config::ConfigDir;
 use abide_engine::log;
 use abide_model::{sanitised, vars};
 use abide_store::Store;
+use abide_sys::passwd;
 
 use crate::error::{CommandError, Outcome};
 use crate::print::Printer;
@@ -16,23 +17,24 @@ pub struct Context {
     pub store: Store,
     pub config: ConfigDir,
     pub printer: Printer,
+    /// The operator's home directory.
+    pub home: PathBuf,
 }
 
 impl Context {
     /// Finds out where things are and begins to log as `verb`.
     pub fn for_verb(verb: &str) -> Outcome<Self> {
-        let home = dir(vars::ABIDE_HOME, ".abide")?;
-        let config = dir(vars::XDG_CONFIG_HOME, ".config")?.join("abide");
-        let store = Store::at(home);
+        let home = home()?;
+        let config = dir(vars::XDG_CONFIG_HOME, ".config", &home)?.join("abide");
+        let store = Store::at(dir(vars::ABIDE_HOME, ".abide", &home)?);
         let filter = std::env::var(vars::ABIDE_LOG).map(|text| log::Filter::parse(&text)).unwrap_or_default();
         log::install(&store.layout().log_file(), filter, verb);
-        let user_home = std::env::var_os(vars::HOME).unwrap_or_else(|| "/".into());
-        Ok(Self { store, config: ConfigDir::new(config, user_home), printer: Printer::new() })
+        Ok(Self { store, config: ConfigDir::new(config, &home), printer: Printer::new(), home })
     }
 
     /// Where configuration of every program is kept.
     pub fn config_home(&self) -> Outcome<PathBuf> {
-        dir(vars::XDG_CONFIG_HOME, ".config")
+        dir(vars::XDG_CONFIG_HOME, ".config", &self.home)
     }
 
     /// The store with its directories made, for verbs that write.
@@ -64,16 +66,30 @@ impl Context {
     }
 }
 
-/// The directory named by the variable `name`, or `fallback` in the home directory.
-fn dir(name: &str, fallback: &str) -> Outcome<PathBuf> {
-    let set =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
-    match (set(name), set(vars::HOME)) {
-        (Some(path), _) if path.is_absolute() => Ok(path),
-        (Some(path), _) => {
-            Err(CommandError::usage(format!("{name} is not an absolute path: {}", path.display())))
+/// The operator's home directory: what HOME says, or else the user database.
+fn home() -> Outcome<PathBuf> {
+    let not_absolute = "it would mean another directory wherever abide is run";
+    match named_by(vars::HOME) {
+        Some(home) if home.is_absolute() => Ok(home),
+        Some(home) => {
+            let complaint = format!("HOME is not an absolute path: {}", home.display());
+            Err(CommandError::usage(complaint).hint(not_absolute))
         }
-        (None, Some(home)) => Ok(home.join(fallback)),
-        (None, None) => Err(CommandError::failed("HOME is not set").hint(format!("set HOME or {name}"))),
+        None => passwd::entry(rustix::process::getuid().as_raw())
+            .and_then(|entry| entry.home)
+            .ok_or_else(|| CommandError::failed("HOME is not set").hint("set it to your home directory")),
+    }
+}
+
+fn named_by(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|path| !path.as_os_str().is_empty())
+}
+
+/// The directory named by the variable `name`, or `fallback` in the home directory.
+fn dir(name: &str, fallback: &str, home: &Path) -> Outcome<PathBuf> {
+    match named_by(name) {
+        Some(path) if path.is_absolute() => Ok(path),
+        Some(path) => Err(CommandError::usage(format!("{name} is not an absolute path: {}", path.display()))),
+        None => Ok(home.join(fallback)),
     }
 }

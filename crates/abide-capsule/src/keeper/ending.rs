@@ -7,8 +7,11 @@
 
 use std::time::{Duration, Instant};
 
+use abide_model::ProcessIdentity;
 use abide_sys::process::{Stat, command_line, descendants, has_in_environment, ignores};
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::daemons;
 
 const KILL_AGAIN: Duration = Duration::from_millis(50);
 /// A process in an uninterruptible system call can not be killed; nobody waits for it longer than this.
@@ -26,7 +29,10 @@ pub(crate) enum Scope {
         mark: Vec<Vec<u8>>,
     },
     /// Everything that descends from us but the mux: sessions, and what they left behind.
-    Everything,
+    Everything {
+        /// What is left alone, with all that is below it.
+        spared: Vec<ProcessIdentity>,
+    },
 }
 
 /// Processes that are being ended.
@@ -81,9 +87,13 @@ impl Ending {
 
 fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
     let mux = mux.map(Pid::as_raw_pid);
-    let ours = descendants(getpid().as_raw_pid(), |pid| Some(pid) == mux || holds_others(pid));
+    let spared = match scope {
+        Scope::Everything { spared } => &spared[..],
+        Scope::Session { .. } => &[],
+    };
+    let ours = daemons::own_descendants(spared, |pid| Some(pid) == mux || holds_others(pid));
     match scope {
-        Scope::Everything => ours,
+        Scope::Everything { .. } => ours,
         Scope::Session { leader, mark } => {
             let leader = leader.as_raw_pid();
             let below = descendants(leader, holds_others);

@@ -19,6 +19,7 @@ use super::mux::Mux;
 use super::record::{ExitRecord, StopReason};
 use super::spawn::SpawnError;
 use super::{Keeper, SIGNALS, Session, upgrade};
+use crate::daemons;
 use crate::link::{Link, LinkError};
 use crate::signals::{self, SignalFd};
 use crate::socket;
@@ -139,7 +140,8 @@ impl Keeper {
     fn kill_all(&mut self) {
         let now = Instant::now();
         self.mux.abandon("the keeper ends");
-        Ending::begin(Scope::Everything, None, Duration::ZERO, now).advance(None, now);
+        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
+        Ending::begin(scope, None, Duration::ZERO, now).advance(None, now);
     }
 
     fn release(&self) {

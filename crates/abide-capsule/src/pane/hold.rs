@@ -8,9 +8,11 @@ use abide_sys::poll::{self, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid};
 
+use crate::daemons;
 use crate::keeper::{Ending, Scope};
 use crate::session::{Exit, SpawnSpec};
 use crate::signals::{self, SignalFd};
+use crate::unit::Unit;
 
 /// Ends the session together with its instance, which is to come back.
 pub const STOP: Signal = Signal::USR1;
@@ -54,11 +56,12 @@ pub struct End {
 pub struct Held {
     signals: SignalFd,
     pid: Pid,
+    unit: Unit,
 }
 
 impl Held {
-    /// Starts `spec` in this process's terminal. Call it with one thread: signals are blocked for it alone.
-    pub fn start(spec: &SpawnSpec) -> Result<Self, String> {
+    /// Starts `spec`, a session of `unit`, in this process's terminal. Call it with one thread: signals are blocked for it alone.
+    pub fn start(spec: &SpawnSpec, unit: &Unit) -> Result<Self, String> {
         let (program, arguments) = spec.argv.split_first().ok_or("no program")?;
         let cwd = spec.cwd.as_path();
         let there = std::fs::File::open(cwd).and_then(|dir| dir.metadata());
@@ -75,7 +78,7 @@ impl Held {
             // What the session leaves behind comes to us, and ends with us.
             rustix::process::set_child_subreaper(Some(getpid()))?;
             let pid = Pid::from_child(&command.spawn()?);
-            Ok(Self { signals, pid })
+            Ok(Self { signals, pid, unit: unit.clone() })
         };
         begin().map_err(|err| format!("can not start {}: {err}", program.as_os_str().display()))
     }
@@ -94,11 +97,11 @@ impl Held {
             let now = Instant::now();
             if let (Some(asked), None) = (self.asked()?, &ending) {
                 cause = asked;
-                ending = Some(Ending::begin(Scope::Everything, None, GRACE, now));
+                ending = Some(self.end_all(now));
             }
             exit = self.reap()?.or(exit);
             if exit.is_some() && ending.is_none() {
-                ending = Some(Ending::begin(Scope::Everything, None, GRACE, now));
+                ending = Some(self.end_all(now));
             }
             if ending.as_mut().is_some_and(|ending| ending.advance(None, now)) {
                 // What can not be killed can not be waited for either.
@@ -106,6 +109,11 @@ impl Held {
                 return Ok(End { exit, cause });
             }
         }
+    }
+
+    fn end_all(&self, now: Instant) -> Ending {
+        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
+        Ending::begin(scope, None, GRACE, now)
     }
 
     /// Why the session is to end, if somebody wants it to. What ends a login or a machine tells the session and its parent

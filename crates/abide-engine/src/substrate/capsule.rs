@@ -39,6 +39,12 @@ impl Substrate for Capsule {
         }
     }
 
+    fn holders(&self) -> Vec<i32> {
+        let record = ExitRecord::read(&self.0).ok().flatten();
+        let keeper = record.filter(|record| process::alive(&record.keeper) == Some(true));
+        keeper.map(|record| record.keeper.pid.cast_signed()).into_iter().collect()
+    }
+
     fn status(&self) -> Result<StatusReply, Trouble> {
         Ok(live::connect(&self.0)?.call(&Status {}, PATIENCE)?)
     }

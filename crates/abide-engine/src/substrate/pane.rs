@@ -75,7 +75,7 @@ impl Pane {
     fn hold(&self, launcher: Option<Launcher>) -> io::Result<bool> {
         let Order { generation, spec } = &self.order;
         self.show_past();
-        let held = Held::start(spec);
+        let held = Held::start(spec, &self.unit);
         if let Ok(held) = &held {
             self.note_launch(held);
             ExitRecord::update(&self.unit, *generation, |record| record.session_started(spec))?;

@@ -155,6 +155,11 @@ impl Substrate for Tmux {
         asked.then(|| self.surveyed().ok()).flatten().map(|panes| !panes.is_empty())
     }
 
+    fn holders(&self) -> Vec<i32> {
+        let panes = self.panes().unwrap_or_default();
+        panes.iter().filter(|pane| !pane.session.is_empty()).map(|pane| pane.pid).collect()
+    }
+
     fn status(&self) -> Result<StatusReply, Trouble> {
         let panes = self.surveyed()?;
         let first = panes.first().ok_or(Trouble::Gone(self.id))?;

@@ -39,6 +39,12 @@ pub fn move_instance(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result
     move_running(&Scope::of(id), processes)
 }
 
+/// Moves what outlives the instance `id` out of its unit, into one of its own.
+pub fn move_spared(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result<Outcome, String> {
+    let description = format!("what outlives abide {}", id.display_name());
+    move_running(&Scope { name: format!("abide-spared-{id}"), description }, processes)
+}
+
 /// Moves a tmux server that runs into a unit, with everything in its panes.
 pub fn move_server(processes: &dyn Fn() -> Vec<u32>) -> Result<Outcome, String> {
     move_running(&Scope::of_tmux(), processes)

@@ -4,6 +4,7 @@ use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
 use abide_engine::protection::{self, InstanceProtection, Judge};
 use abide_model::unit::{Exposure, Facts, Fate};
 use abide_model::{Instance, UnitMode};
+use abide_places::boot;
 use abide_store::Entry;
 use serde_json::json;
 
@@ -44,6 +45,8 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         fix(&machine, wishes.unit, args.yes, context)?;
     }
     let mut findings = doctor::examine(&machine, wishes);
+    let service = boot::state(&context.config_home()?, &machine.login);
+    findings.push(doctor::boot_service(&machine, service));
     findings.extend(examine_config(context));
     findings.extend(examine_store(context, wishes.unit));
     let problems = findings.iter().filter(|f| f.grade == Grade::Problem).count();

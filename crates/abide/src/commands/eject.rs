@@ -1,9 +1,9 @@
 //! `abide eject`
 
-use abide_engine::{finish, target, trees};
-use abide_model::Instance;
+use abide_engine::{daemons, finish, target, trees};
 use abide_model::evidence::{self, Verdict};
 use abide_model::status::Ending;
+use abide_model::{Instance, Safe};
 use abide_tui::Ask;
 use abide_tui::screens::{Confirm, confirm, evidence_items};
 
@@ -30,11 +30,14 @@ pub struct Args {
     /// Remove it without asking
     #[arg(long)]
     clean: bool,
+    /// Leave daemons running that were first started inside, such as a tmux server or an ssh agent
+    #[arg(long)]
+    spare_daemons: bool,
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     if args.keep {
-        return stop::run(stop::Args { target: args.target }, context);
+        return stop::run(stop::Args { target: args.target, spare_daemons: args.spare_daemons }, context);
     }
     let found = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = found.instance.id;
@@ -42,17 +45,25 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         return Err(CommandError::usage("eject ends a whole instance")
             .hint("`abide stop ID/SESSION` ends one session"));
     }
-    if !args.clean && !confirmed(&found.instance, context)? {
+    if !args.clean && !confirmed(&found.instance, args.spare_daemons, context)? {
         return Ok(context.printer.line("Nothing was ended.")?);
     }
+    stop::see_to_daemons(&found.instance, args.spare_daemons, context)?;
     finish::discard(&context.store, &found.instance, Ending::Discard, "ejected by the operator")
         .map_err(CommandError::failed)?;
     Ok(context.printer.line(ended::gone(id))?)
 }
 
 /// Asks, having shown what would go.
-fn confirmed(instance: &Instance, context: &Context) -> Outcome<bool> {
-    let question = format!("End {} and everything that runs in it?", instance.id.display_name());
+fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> Outcome<bool> {
+    let daemons = daemons::beyond_sessions(&context.store, instance.id);
+    let names: Vec<String> =
+        daemons.iter().map(|daemon| Safe(&daemons::described(daemon)).to_string()).collect();
+    let beyond = match names.is_empty() || spare_daemons {
+        true => String::new(),
+        false => format!(", beyond its sessions {}", names.join(", ")),
+    };
+    let question = format!("End {} and everything that runs in it{beyond}?", instance.id.display_name());
     let evidence = trees::evidence(&context.store, instance);
     if evidence::verdict(&evidence) == Verdict::Clean || !context.can_ask() {
         return context.confirm(&question, "--clean");

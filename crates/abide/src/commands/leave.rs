@@ -64,7 +64,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let (closing, staying): (Vec<_>, Vec<_>) =
         instances.into_iter().partition(|(_, parting)| *parting == Parting::Close);
     for (id, _) in closing {
-        stop::run(stop::Args { target: id.clone() }, context)?;
+        stop::run(stop::Args { target: id.clone(), spare_daemons: false }, context)?;
     }
     match staying.len() {
         0 => Ok(()),

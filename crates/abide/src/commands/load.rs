@@ -1,7 +1,6 @@
 //! `abide load`
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::Path;
 
 use abide_capsule::session::Size;
@@ -245,12 +244,14 @@ fn surrounded<T>(
     if let Some((_, workspace)) = &workspace {
         settings = settings.overridden_by(workspace);
     }
-    let env: BTreeMap<_, _> = std::env::vars_os().collect();
+    let mut env: BTreeMap<_, _> = std::env::vars_os().collect();
+    // What runs in a session finds its files by it, and it may have been looked up.
+    env.insert(vars::HOME.into(), context.home.clone().into());
     Ok(start(&mut Surroundings {
         store: &context.open_store()?,
         settings: &settings,
         workspace,
-        home: env.get(OsStr::new(vars::HOME)).map(Into::into).unwrap_or_default(),
+        home: context.home.clone(),
         env,
         exe: std::env::current_exe()?,
         size: terminal_size().unwrap_or_default(),

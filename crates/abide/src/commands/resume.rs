@@ -1,8 +1,9 @@
 //! `abide resume`
 
-use abide_engine::resume::{self, Brake};
+use abide_engine::resume::{self, Resumption};
 use abide_engine::{Error, reconcile, target};
 use abide_model::Instance;
+use abide_model::brake::{Account, Brake};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -24,8 +25,9 @@ What the worktrees and clones of an instance hold is shown first, with what beca
 acknowledged; --yes does that. Without a terminal it is printed, and the resume goes on, unless the repository has
 diverged: then only --yes resumes it. --all asks nothing: what was interrupted goes on as it ran.
 
-The same tabs come back with their scrollback, in the same directory. One after the other is started and looked at;
-after three failures in a row, or two agents that are not logged in, the rest is left alone.";
+The same tabs come back with their scrollback, in the same directory. One after the other is started and looked at.
+After three failures in a row of one agent with one account, or two that it is not logged in, the rest of that account
+is left alone; shells and other agents come back all the same.";
 
 /// Bring kept instances back
 #[derive(Debug, clap::Args)]
@@ -97,39 +99,45 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
         return Ok(());
     }
     let mut brake = Brake::default();
-    let (mut failed, mut tried) = (0, 0);
+    let (mut failed, mut untried) = (0, 0);
     for instance in interrupted {
-        if brake.holds() {
-            break;
+        let name = instance.id.display_name();
+        let held = brake.holds(&Account::all_of(instance));
+        if held.decision {
+            untried += 1;
+            let _ = context.printer.line(format!("{name} was not tried: {}", held.reason));
+            continue;
         }
-        let (id, name) = (instance.id, instance.id.display_name());
         let resumed = load::with_surroundings(&instance.scope.dir, context, |around| {
             around.continue_turn = args.continue_turn;
-            resume::resume_watched(around, id)
+            resume::resume_watched(around, instance.id)
         });
         // Whatever is in the way of one is no reason to leave the others where they are.
         let resumed = resumed.unwrap_or_else(|error| Err(Error::Other(error.to_string())));
-        brake.note(&resumed);
-        tried += 1;
-        let line = match resumed {
-            Ok(started) => {
-                started.warnings.iter().for_each(|warning| context.warn(&format!("{name}: {warning}")));
-                format!("{name} is back")
-            }
-            Err(error) => {
-                failed += 1;
-                format!("{name} did not come back: {error}")
-            }
-        };
+        let (accounts, result) = resume::result_for(instance, &resumed);
+        brake.note(&accounts, result);
+        failed += usize::from(resumed.is_err());
         // Nobody may be looking, as at boot; what happened is in the log too.
-        let _ = context.printer.line(line);
+        let _ = context.printer.line(told(&name, resumed, context));
     }
-    match (failed, interrupted.len() - tried) {
+    match (failed, untried) {
         (0, 0) => Ok(()),
         (n, 0) => {
             Err(CommandError::failed(format!("{n} did not come back")).hint("they are kept as they were"))
         }
         (n, left) => Err(CommandError::failed(format!("{n} did not come back, and {left} were not tried"))
-            .hint("see what is wrong with the first ones, then run it again")),
+            .hint("see what is wrong with those that failed, then run it again")),
+    }
+}
+
+/// The line about an instance that was to be brought back.
+fn told(name: &str, resumed: Result<Resumption, Error>, context: &Context) -> String {
+    match resumed {
+        Ok(Resumption::Back(started)) => {
+            started.warnings.iter().for_each(|warning| context.warn(&format!("{name}: {warning}")));
+            format!("{name} is back")
+        }
+        Ok(Resumption::RunsAlready) => format!("{name} runs already"),
+        Err(error) => format!("{name} did not come back: {error}"),
     }
 }

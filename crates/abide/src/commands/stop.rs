@@ -1,7 +1,8 @@
 //! `abide stop`
 
 use abide_engine::finish::Outcome as Finished;
-use abide_engine::{follow, stop, substrate, target};
+use abide_engine::{daemons, follow, stop, substrate, target};
+use abide_model::{Instance, Safe};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -11,7 +12,12 @@ use super::refuse_stopped;
 const EXAMPLES: &str = "\
 Examples:
   abide stop k7p9         end all its processes; the instance is kept
-  abide stop k7p9/s2      end one session; the others run on";
+  abide stop k7p9/s2      end one session; the others run on
+  abide stop k7p9 --spare-daemons
+                          leave running what was first started inside and has left its session: a tmux server,
+                          an ssh agent
+
+What it ends beyond the sessions is named.";
 
 /// End an instance's processes, or one session; nothing is removed
 #[derive(Debug, clap::Args)]
@@ -19,20 +25,40 @@ Examples:
 pub struct Args {
     /// ID, ID/SESSION or a name
     pub target: String,
+    /// Leave daemons running that were first started inside, such as a tmux server or an ssh agent
+    #[arg(long)]
+    pub spare_daemons: bool,
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = target.instance.id;
     if let Some(session) = target.session {
+        if args.spare_daemons {
+            return Err(CommandError::usage("--spare-daemons goes with a whole instance"));
+        }
         refuse_stopped(&target.instance)?;
         follow::look_closely(&context.store, &target.instance);
         return substrate::of(&context.store, id).end(&session).map_err(CommandError::failed);
     }
+    see_to_daemons(&target.instance, args.spare_daemons, context)?;
     match stop::stop(&context.store, &context.config, id).map_err(CommandError::failed)? {
         Finished::Removed(why) => {
             Ok(context.printer.line(format!("{} had ended: {why}", id.display_name()))?)
         }
         _ => Ok(context.printer.line(format!("{} is stopped and kept", id.display_name()))?),
     }
+}
+
+/// Names what ends with `instance` beyond its sessions, or spares it.
+pub fn see_to_daemons(instance: &Instance, spare: bool, context: &Context) -> Outcome {
+    let found = daemons::beyond_sessions(&context.store, instance.id);
+    if spare {
+        daemons::spare(&context.store, instance, &found).map_err(CommandError::failed)?;
+    }
+    let heading = if spare { "left running" } else { "ended as well" };
+    for daemon in &found {
+        context.printer.line(format!("{heading}: {}", Safe(&daemons::described(daemon))))?;
+    }
+    Ok(())
 }
