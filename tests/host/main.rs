@@ -3,6 +3,7 @@
 
 mod activity;
 mod attach;
+mod awake;
 mod coming_back;
 mod common;
 mod conversations;

@@ -1,5 +1,7 @@
 //! The login that started an instance ends.
 
+use abide_testkit::eventually;
+
 use crate::machine::Machine;
 
 #[test]
@@ -94,7 +96,7 @@ fn an_ssh_client_that_is_killed_ends_nothing() {
     machine.kill_user_processes();
     ada.enable_linger();
     let mut client = ada.ssh_and_stay("abide load cat --name attached");
-    let id = abide_testkit::eventually("the instance", || {
+    let id = eventually("the instance", || {
         ada.states().into_iter().find(|(_, state)| state == "active").map(|(id, _)| id)
     });
     ada.assert_alive(&id);
@@ -102,4 +104,35 @@ fn an_ssh_client_that_is_killed_ends_nothing() {
     client.wait().unwrap();
     ada.wait_for_logout();
     ada.assert_alive(&id);
+}
+
+#[test]
+fn a_daemon_that_is_spared_leaves_the_unit_of_its_instance() {
+    let machine = Machine::boot();
+    let ada = machine.ada();
+    ada.enable_linger();
+    let script = "(setsid sleep 1000 </dev/null >/dev/null 2>&1 &); exec cat";
+    let said = ada.ssh(&format!("abide load --detach sh -- -c '{script}'")).ok();
+    let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
+    eventually("the daemon", || (machine.root(&["pgrep", "-x", "sleep"]).code == Some(0)).then_some(()));
+    let said = ada.abide(&["stop", &id, "--spare-daemons"]).ok();
+    assert!(said.contains("left running: sleep ("), "{said}");
+    let cgroup = machine.sh("sed -n s/^0:://p /proc/$(pgrep -x sleep)/cgroup");
+    assert!(cgroup.trim().ends_with(&format!("/abide-spared-{id}.scope")), "{cgroup}");
+    ada.ssh(&format!("abide resume {id} --detach")).ok();
+    assert!(ada.cgroup(&id).ends_with(&format!("/abide-{id}.scope")), "its name is free again");
+}
+
+#[test]
+fn logind_keeps_the_machine_awake_while_a_session_runs() {
+    let machine = Machine::boot();
+    let ada = machine.ada();
+    ada.ssh("abide config set keep_awake running").ok();
+    let locks = || machine.sh("systemd-inhibit --list --no-pager");
+    let id = ada.load().id;
+    eventually("a lock", || {
+        locks().lines().any(|line| line.contains("abide") && line.contains("idle")).then_some(())
+    });
+    ada.abide(&["stop", &id]).ok();
+    eventually("no lock", || (!locks().contains("abide")).then_some(()));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use abide_model::{EnvRef, Permission, Place, Policy, PrefixKey, StatusBar, Substrate, UnitMode};
+use abide_model::{EnvRef, KeepAwake, Permission, Place, Policy, PrefixKey, StatusBar, Substrate, UnitMode};
 
 use crate::agent::Agent;
 use crate::file_kind::{FileKind, Migration, additions};
@@ -30,6 +30,8 @@ record! {
         unit: UnitMode as OneOf<UnitMode> = UnitMode::Auto,
         /// Whether abide may turn on linger for you where instances need it to survive your logout.
         linger: bool as Flag = false,
+        /// When sessions keep the machine from going to sleep.
+        keep_awake: KeepAwake as OneOf<KeepAwake> = KeepAwake::Working,
         /// How much of each session's output is kept on disk for recovery.
         journal: Journal as JournalSize = Journal::Newest(ByteSize::mib(8)),
         /// Lines of scrollback kept for each session.

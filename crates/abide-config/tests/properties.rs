@@ -68,6 +68,7 @@ fn cases() -> Vec<Case> {
         ("substrate", fixed("substrate"), words(&["capsule", "tmux"])),
         ("unit", fixed("unit"), words(&["auto", "off", "scope", "service"])),
         ("linger", fixed("linger"), words(&["true", "false"])),
+        ("keep_awake", fixed("keep_awake"), words(&["working", "running", "off"])),
         ("journal", fixed("journal"), words(&["off", "64KiB", "8MiB", "1GiB"])),
         ("scrollback", fixed("scrollback"), number(1_000_000)),
         ("prefix", fixed("prefix"), words(&["C-a", "C-b", "C-z", "C-Space", "C-\\", "C-]", "C-^", "C-_"])),

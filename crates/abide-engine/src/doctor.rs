@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use abide_model::program::AGENTS;
 use abide_model::unit::{self, Facts, Fate, Home, ManagerFault, Placement};
-use abide_model::{Substrate, UnitMode, vars};
+use abide_model::{Choice, KeepAwake, Substrate, UnitMode, vars};
 use abide_places::boot::ServiceState;
 use abide_places::unit::Login;
 use abide_sys::run::{self, RunError};
@@ -97,6 +97,8 @@ pub struct Wishes {
     pub linger: bool,
     /// What holds the sessions.
     pub substrate: Substrate,
+    /// When sessions keep the machine from going to sleep.
+    pub keep_awake: KeepAwake,
 }
 
 /// Looks at everything, side by side.
@@ -111,6 +113,7 @@ pub fn examine(machine: &Machine, wishes: Wishes) -> Vec<Finding> {
             .map(|(name, args, without)| scope.spawn(move || program(machine, name, args, without)))
             .collect();
         found.push(scope.spawn(|| docker(machine)));
+        found.push(scope.spawn(move || keep_awake(machine, wishes)));
         found.extend(AGENTS.iter().map(|name| scope.spawn(move || agent(machine, name))));
         let mut facts = machine.login.rehearse();
         let permission = (facts.systemd && !facts.linger).then(|| machine.login.may_enable_linger());
@@ -193,6 +196,34 @@ fn logout(wishes: Wishes, facts: &Facts, may_linger: Option<bool>) -> Finding {
         Fate::Unknown => Grade::Unknown,
     };
     found(grade, format!("{prospect}: {reason}")).advise(remedy)
+}
+
+/// Whether sessions can keep the machine from going to sleep, found out by asking for it.
+fn keep_awake(machine: &Machine, wishes: Wishes) -> Finding {
+    let found = |grade, detail: String| Finding::new("keep awake", grade, detail);
+    let when = wishes.keep_awake.meaning();
+    let absent = |why: &str| found(Grade::Absent, format!("this machine may go to sleep {when}: {why}"));
+    if wishes.keep_awake == KeepAwake::Off {
+        return found(Grade::Absent, "off".to_owned());
+    }
+    if wishes.substrate == Substrate::Tmux {
+        return absent("nothing watches sessions in tmux");
+    }
+    let Some(path) = machine.find("systemd-inhibit") else { return absent("systemd-inhibit is not on PATH") };
+    let ask = |what: &str| {
+        let words = [&format!("--what={what}"), "--mode=block", "--who=abide", "--why=a trial", "true"];
+        run::succeed(&mut run::command(&path, words), PATIENCE)
+    };
+    match (ask("sleep:idle"), ask("idle")) {
+        (Ok(_), _) => found(Grade::Ok, format!("this machine does not go to sleep {when}")),
+        (Err(_), Ok(_)) => found(
+            Grade::Ok,
+            format!(
+                "this machine does not go to sleep by itself {when}; the policy allows no more from here"
+            ),
+        ),
+        (Err(error), Err(_)) => absent(&error.to_string()),
+    }
 }
 
 /// What the boot service does for sessions on `machine`, as it stands.
@@ -314,7 +345,7 @@ mod tests {
     #[test]
     fn a_bare_machine_has_nothing_and_nothing_is_wrong_with_that() {
         let findings = examine(&bare_machine().machine, Wishes::default());
-        assert_eq!(findings.len(), 6 + AGENTS.len());
+        assert_eq!(findings.len(), 7 + AGENTS.len());
         assert!(findings.iter().all(|f| f.grade == Grade::Absent), "{findings:#?}");
     }
 
@@ -348,7 +379,7 @@ mod tests {
     }
 
     fn with(unit: UnitMode, linger: bool) -> Wishes {
-        Wishes { unit, linger, substrate: Substrate::Capsule }
+        Wishes { unit, linger, ..Wishes::default() }
     }
 
     #[test]

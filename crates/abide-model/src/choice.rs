@@ -3,6 +3,8 @@
 //! Config, manifests, flags and screens all use these spellings; `choices!` keeps a variant, its spelling and its
 //! one-line meaning together so that help texts and error messages can be made from them.
 
+use crate::activity::Doing;
+
 /// Why a word was not accepted as one of a [`Choice`]'s spellings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not a {kind}; allowed: {}", allowed.join(", "))]
@@ -129,6 +131,29 @@ choices! {
 }
 
 choices! {
+    /// When sessions keep the machine from going to sleep.
+    #[derive(Default)]
+    KeepAwake, "choice of when to keep awake" {
+        #[default]
+        Working = "working": "while a session works",
+        Running = "running": "while a session runs, whatever it does",
+        Off = "off": "never",
+    }
+}
+
+impl KeepAwake {
+    /// Whether sessions that do this are a reason not to let the machine go to sleep.
+    pub fn wants(self, doing: impl IntoIterator<Item = Doing>) -> bool {
+        let is_reason = |doing: Doing| match self {
+            Self::Working => doing == Doing::Working,
+            Self::Running => doing != Doing::Exited,
+            Self::Off => false,
+        };
+        doing.into_iter().any(is_reason)
+    }
+}
+
+choices! {
     /// Where the status bar is drawn.
     #[derive(Default)]
     StatusBar, "status bar position" {
@@ -146,5 +171,20 @@ choices! {
         #[default]
         Deny = "deny": "ignore the request",
         Allow = "allow": "pass it on",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_kept_awake_for_what_was_chosen() {
+        use Doing::{Exited, Idle, NeedsInput, Unknown, Working};
+        let resting = [Idle, NeedsInput, Unknown];
+        assert!(KeepAwake::Working.wants([Idle, Working]));
+        assert!(!KeepAwake::Working.wants(resting) && !KeepAwake::Working.wants([Exited]));
+        assert!(KeepAwake::Running.wants(resting) && !KeepAwake::Running.wants([Exited]));
+        assert!(!KeepAwake::Off.wants([Working]) && !KeepAwake::Running.wants([]));
     }
 }

@@ -28,7 +28,7 @@ pub mod vars;
 
 pub use activity::Doing;
 pub use choice::{
-    Choice, Isolation, Permission, Place, Policy, StatusBar, Substrate, UnitMode, UnknownChoice,
+    Choice, Isolation, KeepAwake, Permission, Place, Policy, StatusBar, Substrate, UnitMode, UnknownChoice,
 };
 pub use decide::Decided;
 pub use differences::{Configured, Difference};

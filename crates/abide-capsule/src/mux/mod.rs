@@ -12,6 +12,7 @@
 mod actions;
 mod activity;
 mod attention;
+mod awake;
 mod bar;
 mod client;
 mod command;

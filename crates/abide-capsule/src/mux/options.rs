@@ -1,6 +1,6 @@
 //! What the launcher decides for a mux, as it travels through the keeper.
 
-use abide_model::{PrefixKey, StatusBar};
+use abide_model::{KeepAwake, PrefixKey, StatusBar};
 use serde::{Deserialize, Serialize};
 
 /// The settings of a mux. A field that the launcher left out has its default; one of a newer version is ignored.
@@ -23,6 +23,8 @@ pub struct MuxOptions {
     pub links: bool,
     /// Whether notifications and titles reach the clients.
     pub notifications: bool,
+    /// When the sessions keep the machine from going to sleep.
+    pub keep_awake: KeepAwake,
 }
 
 impl Default for MuxOptions {
@@ -36,6 +38,8 @@ impl Default for MuxOptions {
             clipboard: false,
             links: false,
             notifications: true,
+            // Somebody who starts a mux for another purpose does not mean this.
+            keep_awake: KeepAwake::Off,
         }
     }
 }

@@ -9,11 +9,13 @@ use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use abide_model::Doing;
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::resident;
 
 use super::activity::Watch;
 use super::attention::Attention;
+use super::awake::AwakeLock;
 use super::client::{Client, ClientId};
 use super::glyph::{LinkPolicy, Strings};
 use super::layout::Layout;
@@ -87,6 +89,7 @@ pub(super) struct Server {
     pub stopping: Option<String>,
     pub retiring: bool,
     syncing: Option<JoinHandle<()>>,
+    pub awake: AwakeLock,
     /// Ended sessions whose journals are on their way to disk.
     pub settling: Settling,
     /// What the keeper had no room for yet.
@@ -151,6 +154,7 @@ impl Server {
             stopping: None,
             retiring: false,
             syncing: None,
+            awake: AwakeLock::default(),
             begun_at: Instant::now().checked_add(BEGINNING),
             now: Instant::now(),
         };
@@ -351,12 +355,23 @@ impl Server {
             }
         }
         self.look_at_sessions();
+        self.keep_awake();
         self.check_waits();
         self.sync_journals();
         if self.begun_at.is_some_and(|at| at <= now) {
             self.begun_at = None;
             resident::forget_code();
         }
+    }
+
+    /// Keeps the machine from going to sleep while the sessions are a reason to.
+    fn keep_awake(&mut self) {
+        let doing = self.sessions.iter().map(|session| match session.exit {
+            Some(_) => Doing::Exited,
+            None => session.watching.doing(),
+        });
+        let wanted = self.stopping.is_none() && self.options.keep_awake.wants(doing);
+        self.awake.set(wanted, &self.options.name);
     }
 
     /// Brings journals to disk without waiting for it: a slow disk would stop every screen. The thread lives for the

@@ -98,6 +98,7 @@ impl Server {
             mux_pid: std::process::id().cast_signed(),
             attached: self.attached(),
             focused: self.layout.current().map(|tab| tab.focused),
+            awake: self.awake.held().map(str::to_owned),
             sessions: self
                 .layout
                 .sessions()

@@ -192,6 +192,9 @@ pub struct StatusReply {
     /// The session that new clients see first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focused: Option<SessionId>,
+    /// What the machine does not do while this capsule keeps it awake, in logind's words; absent while it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awake: Option<String>,
     /// Every session, in tab order.
     pub sessions: Vec<SessionStatus>,
 }

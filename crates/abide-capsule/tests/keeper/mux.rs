@@ -230,6 +230,7 @@ impl Mux {
             mux_pid: std::process::id() as i32,
             attached: 0,
             focused: None,
+            awake: None,
             sessions: self.sessions.values().map(status).collect(),
         }
     }

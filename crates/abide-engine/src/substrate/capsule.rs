@@ -180,5 +180,6 @@ fn mux_options(settings: &Settings, instance: &Instance) -> MuxOptions {
         clipboard: allowed(settings.terminal.clipboard),
         links: allowed(settings.terminal.links),
         notifications: allowed(settings.terminal.notifications),
+        keep_awake: settings.keep_awake,
     }
 }

@@ -170,6 +170,7 @@ impl Substrate for Tmux {
             mux_pid: first.server,
             attached: first.attached,
             focused: None,
+            awake: None,
             sessions: panes.iter().filter_map(|pane| self.described(pane)).collect(),
         })
     }

@@ -39,7 +39,12 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let machine = Machine::here();
     // What is wrong with the configuration is a finding of its own, below.
     let settings = context.config.load();
-    let wishes = settings.map(|set| Wishes { unit: set.unit, linger: set.linger, substrate: set.substrate });
+    let wishes = settings.map(|set| Wishes {
+        unit: set.unit,
+        linger: set.linger,
+        substrate: set.substrate,
+        keep_awake: set.keep_awake,
+    });
     let wishes = wishes.unwrap_or_default();
     if args.fix {
         fix(&machine, wishes.unit, args.yes, context)?;

@@ -41,7 +41,10 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let running = live.iter().flat_map(|status| &status.sessions);
     let meant = running.filter(|running| session.is_none_or(|session| session == running.id));
     let doing = meant.flat_map(|session| doing(context, id, session));
-    let exposure = exposure(id, context).into_iter();
+    let awake = live.as_ref().and_then(|status| status.awake.as_ref());
+    let awake = awake
+        .map(|what| format!("  it keeps this machine from going to sleep ({what}); `keep_awake` says when"));
+    let exposure = exposure(id, context).into_iter().chain(awake);
     let outlook = supervisor(id, context).into_iter().chain(exposure).chain(outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
     let lines: Vec<String> = known.chain(history(&instance)).collect();
