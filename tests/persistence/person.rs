@@ -73,7 +73,7 @@ impl<'a> Person<'a> {
     /// Starts an instance in a login of its own, which is over when this returns.
     #[track_caller]
     pub fn load(&self) -> Loaded {
-        let run = self.ssh("abide load cat --detach");
+        let run = self.ssh("abide load cat --detach --new");
         let warning = run.stderr.clone();
         let said = run.ok();
         let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();

@@ -211,13 +211,13 @@ fn what_a_service_starts_is_announced_to_end_with_it() {
         let run = "systemd-run --quiet --pipe --wait --uid=ada -E HOME=/home/ada --unit=nightly sh -c";
         machine.root(&["sh", "-c", &format!("{run} '{script}'")])
     };
-    let run = service("abide load cat --detach");
+    let run = service("abide load cat --detach --new");
     assert!(run.stderr.contains("ends with nightly.service"), "{}{}", run.stdout, run.stderr);
     assert!(run.stderr.contains("enable-linger ada"), "{}", run.stderr);
     let report = findings(service("abide doctor --json"));
     assert_found(&report, "logout", "warning", "ends with nightly.service");
     ada.enable_linger();
-    let run = service("abide load cat --detach");
+    let run = service("abide load cat --detach --new");
     assert_eq!(run.stderr, "");
     let id = run.ok().split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
     ada.assert_alive(&id);

@@ -137,7 +137,7 @@ fn manager(facts: &Facts) -> Finding {
                 ManagerFault::Silent(_) | ManagerFault::NoTool(_) => Grade::Unknown,
                 ManagerFault::Absent(_) | ManagerFault::Fails(_) => Grade::Warning,
             };
-            Finding::new(subject, grade, format!("makes no unit: {}", fault.why())).advise(fault.remedy())
+            Finding::new(subject, grade, fault.reason()).advise(fault.remedy())
         }
     }
 }

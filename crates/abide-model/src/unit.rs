@@ -51,6 +51,16 @@ impl ManagerFault {
         }
     }
 
+    /// The same as a reason why there is no unit.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Absent(why) => format!("the user bus does not answer: {why}"),
+            Self::Fails(why) | Self::Silent(why) | Self::NoTool(why) => {
+                format!("the user manager makes no unit: {why}")
+            }
+        }
+    }
+
     /// What may cure it.
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -154,9 +164,7 @@ pub fn decide(mode: UnitMode, facts: &Facts, may_enable_linger: bool) -> Decided
         (true, None, _) => {
             Decided::new(Placement::Unit, "linger is on, so the user manager outlives the logout")
         }
-        (true, Some(fault), _) => {
-            Decided::new(plain, format!("the user manager makes no unit: {}", fault.why()))
-        }
+        (true, Some(fault), _) => Decided::new(plain, fault.reason()),
         (false, _, Some(refusal)) if may_enable_linger => {
             Decided::new(plain, format!("linger is off and could not be turned on: {refusal}"))
         }

@@ -39,10 +39,7 @@ pub fn protection(mode: UnitMode, facts: &Facts) -> Decided<Protection> {
             Decided::new(Protection::Exposed(fate), "`unit = \"off\"` leaves it where it is")
         }
         _ if !facts.linger => Decided::new(Protection::Exposed(fate), "linger is off"),
-        (Some(fault), _) => {
-            let why = format!("the user manager makes no unit: {}", fault.why());
-            Decided::new(Protection::Exposed(fate), why)
-        }
+        (Some(fault), _) => Decided::new(Protection::Exposed(fate), fault.reason()),
         (None, _) => Decided::new(Protection::Movable(fate), "it was started without a unit of its own"),
     }
 }

@@ -122,7 +122,7 @@ fn a_manager_that_makes_no_unit_means_no_unit_and_says_why() {
     let facts = Facts { manager_fault: fault, ..facts(true, true) };
     let decided = decide(UnitMode::Auto, &facts, true);
     assert_eq!(decided.decision, Placement::Plain(Fate::Lost));
-    assert_eq!(decided.reason, "the user manager makes no unit: connection refused");
+    assert_eq!(decided.reason, "the user bus does not answer: connection refused");
     assert!(warning(&facts, "why").unwrap().contains("why; log in anew, or install dbus-user-session"));
 }
 
