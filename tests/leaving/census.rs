@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use abide_testkit::{crash_points, eventually};
@@ -47,8 +50,12 @@ fn live_a_share(share: u64) {
     while left > 0 {
         let here = left.min(PER_MACHINE);
         let mut world = World { host: host_with_repo(), works: BTreeMap::new(), log: Vec::new(), next: 0 };
+        let onlooker = Onlooker::beside(&world.host);
         for _ in 0..here {
             world.live(&mut dice);
+        }
+        if let Some(complaint) = onlooker.stop() {
+            world.fail(&format!("`abide ls` failed beside it: {complaint}"));
         }
         world.take_census();
         left -= here;
@@ -68,6 +75,37 @@ fn after_any_other_lives_too() {
 #[test]
 fn and_after_any_more() {
     live_a_share(2);
+}
+
+/// Another process that lists the instances all the time, and by that finishes whatever was cut short.
+struct Onlooker {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Option<String>>,
+}
+
+impl Onlooker {
+    fn beside(host: &Host) -> Self {
+        let mut command = host.command(host.program());
+        command.arg("ls");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                let run = command.output().unwrap();
+                if !run.status.success() {
+                    return Some(String::from_utf8_lossy(&run.stderr).into_owned());
+                }
+            }
+            None
+        });
+        Self { stop, thread }
+    }
+
+    /// Ends it; gives what the list that could not be made complained of.
+    fn stop(self) -> Option<String> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
 }
 
 /// One machine, and the work that was done on it.
