@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use abide_model::Isolation;
-use abide_model::evidence::Ahead;
+use abide_model::evidence::{Ahead, MountEvidence};
+use abide_model::{Isolation, Timestamp};
 
 use crate::command::{Git, quoted};
 use crate::error::GitError;
 use crate::gitdir::Trail;
-use crate::merged;
-use crate::refs::{self, HEADS, REMOTES, Ref, short};
+use crate::linked::LinkedWorktrees;
+use crate::merged::{self, Merged};
+use crate::refs::{self, HEADS, REMOTES, Ref, STASH, TAGS, short};
 use crate::status::Status;
 
 /// What the question is about.
@@ -30,6 +31,10 @@ pub(crate) struct View<'a> {
     pub scratch: Option<&'a str>,
     /// The branch that the tree began at.
     pub base: Option<&'a str>,
+    /// When the tree was made.
+    pub made: Timestamp,
+    /// Worktrees that keep commits of theirs in this repository.
+    pub linked: &'a LinkedWorktrees,
 }
 
 /// The end of a line of commits that this tree made.
@@ -61,6 +66,8 @@ impl View<'_> {
             let tip = self.tip(oid, &format!("HEAD at {oid:.10}, left"), "detached".to_owned());
             tips.push(Tip { left: true, ..tip });
         }
+        let linked = self.linked.tips.iter();
+        tips.extend(linked.map(|(oid, label)| self.tip(oid, label, "of a worktree elsewhere".to_owned())));
         tips
     }
 
@@ -72,7 +79,10 @@ impl View<'_> {
     fn is_ours(&self, r: &Ref) -> bool {
         if self.isolation == Isolation::Clone {
             // Any other ref goes with the clone too; the host has those that are as they were recorded.
-            return r.name.starts_with(HEADS) || refs::keeps(&r.name) && !r.name.starts_with(REMOTES);
+            return r.name != STASH && !r.name.starts_with(REMOTES);
+        }
+        if refs::is_of_one_worktree(&r.name) {
+            return true;
         }
         let Some(name) = r.name.strip_prefix(HEADS) else { return false };
         // A branch that was checked out here and moved on elsewhere is in somebody else's hands.
@@ -97,13 +107,23 @@ impl View<'_> {
         self.refs.iter().filter(|r| refs::keeps(&r.name) && !self.is_ours(r))
     }
 
-    /// What this tree holds that no remote, no other branch of the host and no recorded ref has. `host` is the
-    /// repository that a clone was taken from, `spare` a directory for [`merged::into_any`].
-    pub(crate) fn ahead(&self, host: Option<&Path>, spare: &Path) -> Result<Vec<Ahead>, GitError> {
+    /// Adds to `found` what this tree holds that no remote, no other branch of the host and no recorded ref has, each
+    /// with `prefix` before its name. `host` is the repository that a clone was taken from, `spare` a directory for
+    /// [`merged::into_any`].
+    pub(crate) fn look(
+        &self,
+        host: Option<&Path>,
+        spare: &Path,
+        prefix: &str,
+        found: &mut MountEvidence,
+    ) -> Result<(), GitError> {
         let recorded = self.recorded.iter().filter(|(name, _)| refs::keeps(name)).map(|(_, oid)| oid);
         let mut safe = Safe::new(self.git, self.kept().map(|r| &r.oid).chain(recorded));
         let mut tips = self.tips();
         tips.retain(|tip| !safe.commits.contains(&tip.oid));
+        if self.isolation == Isolation::Clone {
+            self.look_at_objects(host, &mut safe, prefix, &mut tips, found)?;
+        }
         let mut alone = safe.beyond(tips.iter().map(Tip::oid))?;
         if let (false, Isolation::Clone, Some(host)) = (alone.is_empty(), self.isolation, host) {
             safe.add_host(host);
@@ -118,14 +138,58 @@ impl View<'_> {
             let named = safe.beyond(tips.iter().filter(|tip| !tip.left).map(Tip::oid))?;
             tips.retain(|tip| !tip.left || !named.contains(&tip.oid));
         }
-        let mut found = Vec::new();
         for tip in &tips {
-            if !merged::into_any(&self.git.hurried(), &tip.oid, &self.targets(), spare) {
-                let commits = safe.beyond([tip.oid()])?.len() as u64;
-                found.push(Ahead { branch: tip.label.clone(), commits, against: tip.against.clone() });
+            let label = format!("{prefix}{}", tip.label);
+            match merged::into_any(&self.git.hurried(), &tip.oid, &self.targets(), spare) {
+                Merged::Yes => found.guesses.push(format!("{label} was merged as other commits")),
+                not => {
+                    if let Merged::Unknown(why) = not {
+                        found.unknown.push(format!("{label}: {why}"));
+                    }
+                    let commits = safe.beyond([tip.oid()])?.len() as u64;
+                    found.ahead.push(Ahead { branch: label, commits, against: tip.against.clone() });
+                }
             }
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// Adds refs to what is no commit, and tags with a message, that were made here: no commit leads to them, so that no
+    /// comparison of commits finds them missing. What is none of a commit is taken out of `tips`.
+    fn look_at_objects(
+        &self,
+        host: Option<&Path>,
+        safe: &mut Safe,
+        prefix: &str,
+        tips: &mut Vec<Tip>,
+        found: &mut MountEvidence,
+    ) -> Result<(), GitError> {
+        let is_new = |r: &&Ref| self.is_ours(r) && !r.name.starts_with(HEADS) && !safe.commits.contains(&r.oid);
+        if !self.refs.iter().any(|r| is_new(&r)) {
+            return Ok(());
+        }
+        if let Some(host) = host {
+            safe.add_host(host);
+        }
+        let is_new = |r: &&Ref| self.is_ours(r) && !r.name.starts_with(HEADS) && !safe.commits.contains(&r.oid);
+        let objects = refs::objects(self.git)?;
+        for r in self.refs.iter().filter(is_new) {
+            let Some(object) = objects.get(&r.name) else { continue };
+            let name = format!("{prefix}{}", short(&r.name));
+            if object.leads_to != "commit" {
+                tips.retain(|tip| tip.oid != r.oid);
+                found.refs.push(format!("{name}, of a {}", object.leads_to));
+            } else if r.name.starts_with(TAGS) && object.kind == "tag" {
+                // A fetch brings the tags of others along, and git does not note which ones it brought.
+                match object.tagged {
+                    Some(when) if when < self.made.0 / 1000 => {
+                        found.guesses.push(format!("tag {name} is older than the tree, and was taken for fetched"));
+                    }
+                    _ => found.refs.push(format!("tag {name}, with its message")),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Follows tags to what they are of: an annotated one is an object of its own.
@@ -170,7 +234,7 @@ impl Safe {
 
     /// Adds what the repository `host` has: somebody may have fetched the work into it by hand.
     fn add_host(&mut self, host: &Path) {
-        let refs = refs::all(&Git::at(host, self.git.deadline())).unwrap_or_default();
+        let refs = refs::all(&Git::of_repository(host, self.git.deadline())).unwrap_or_default();
         self.commits.extend(refs.into_iter().filter(|r| refs::keeps(&r.name)).map(|r| r.oid));
         let objects = quoted(&host.join("objects"));
         self.git = self.git.clone().with("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);

@@ -57,7 +57,7 @@ pub fn release_beside(unit: &Path, mounts: &[&Mount], limit: Duration) -> Result
             }
             let all = unit.join(NOTES);
             let notes = all.join(first_free("worktree", |name| !all.join(name).exists()));
-            let site = Site { tree: tree.clone(), notes };
+            let site = Site { tree: tree.clone(), notes, source: repo.clone() };
             site.write_record(&a_worktree_of(&repo))?;
             site.write(PLACE, &place)?;
             release_site(&site, deadline)?;
@@ -80,7 +80,7 @@ pub fn restore_beside(unit: &Path, limit: Duration) -> Result<Vec<String>, GitEr
 fn noted(unit: &Path) -> Result<Vec<Site>, GitError> {
     let mut found = Vec::new();
     for notes in entries(&unit.join(NOTES))? {
-        let mut site = Site { tree: PathBuf::new(), notes };
+        let mut site = Site { tree: PathBuf::new(), notes, source: PathBuf::new() };
         if let Some(place) = site.read::<PathBuf>(PLACE)? {
             site.tree = unit.join(place);
             found.extend(site.tree.is_dir().then_some(site));

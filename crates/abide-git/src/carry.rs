@@ -116,10 +116,8 @@ pub(crate) fn submodules(
 }
 
 fn submodule(git: &Git, name: &str, path: &str, theirs: &Path) -> Result<(), GitError> {
-    let from = git.clone().with("GIT_CONFIG_COUNT", "2");
-    let from = from.with("GIT_CONFIG_KEY_0", "protocol.file.allow").with("GIT_CONFIG_VALUE_0", "always");
-    let from =
-        from.with("GIT_CONFIG_KEY_1", format!("submodule.{name}.url")).with("GIT_CONFIG_VALUE_1", theirs);
+    let from = git.clone().configured("protocol.file.allow", "always");
+    let from = from.configured(format!("submodule.{name}.url"), theirs);
     from.run(["submodule", "update", "-q", "--init", "--", path])?;
     let real = Git::in_tree(theirs, git.deadline()).try_run(["config", "remote.origin.url"])?;
     if real.status.success() {

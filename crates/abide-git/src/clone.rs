@@ -9,6 +9,15 @@ use crate::refs::{HEADS, REMOTES};
 use crate::site::Record;
 use crate::source::Source;
 
+/// How the host's repository is read. What serves it asks whether it is safe by another path than the one that the
+/// operator's git was in, and does not hear of settings from here.
+const SERVE: &str = "git -c 'safe.directory=*' upload-pack";
+
+/// Git that reads the host's repository without asking whether that is safe: the operator's git was in it before.
+fn trusting(git: &Git, source: &Source) -> Git {
+    git.clone().configured("safe.directory", &source.repo)
+}
+
 /// Makes a clone of `source` at `tree`, with what `record` says checked out.
 pub(crate) fn make(
     tree: &Path,
@@ -20,11 +29,13 @@ pub(crate) fn make(
     // The host's own branches are seen under a remote of their own, so that `origin` can be what it is for the host.
     let taken = settings.iter().any(|(key, _)| key.starts_with("remote.host."));
     let host = if taken { "abide-host" } else { "host" };
-    // Objects are hard links, as fast as sharing and as small. Borrowing them instead (`--shared`, or the alternates that
-    // the source may have, hence `--dissociate`) would let a collection of garbage in the source delete ours.
-    let args = ["clone", "-q", "--local", "--dissociate", "--no-checkout", "--origin", host, "--"];
+    // Objects are hard links, as fast as sharing and as small; where there can be none, on another file system or of
+    // another user's files, git copies, unless `--local` was asked for. Borrowing them instead (`--shared`, or the
+    // alternates that the source may have, hence `--dissociate`) would let a collection of garbage in the source delete
+    // ours.
+    let args = ["clone", "-q", "--dissociate", "--no-checkout", "--upload-pack", SERVE, "--origin", host, "--"];
     let args = args.iter().map(AsRef::as_ref).chain([source.top.as_os_str(), tree.as_os_str()]);
-    source.git.run(args)?;
+    trusting(&source.git, source).run(args)?;
     let git = Git::in_tree(tree, deadline).fetching();
     for (key, value) in &settings {
         carry_setting(&git, key, value, source, record)?;
@@ -95,7 +106,8 @@ fn carry_remote_refs(git: &Git, source: &Source, host: &str) -> Result<(), GitEr
     if remote.peek().is_none() {
         return Ok(());
     }
-    git.run(["fetch", "-q", "--no-tags", "--no-write-fetch-head", host, "+refs/remotes/*:refs/remotes/*"])?;
+    let args = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--upload-pack", SERVE];
+    trusting(git, source).run(args.into_iter().chain([host, "+refs/remotes/*:refs/remotes/*"]))?;
     for (name, target) in remote.filter_map(|r| Some((&r.name, r.symref.as_ref()?))) {
         git.run(["symbolic-ref", name, target])?;
     }

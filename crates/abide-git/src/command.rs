@@ -58,12 +58,23 @@ pub(crate) struct Git {
     trusted: bool,
     lazy_fetch: bool,
     env: Vec<(String, OsString)>,
+    /// Settings that overrule all others. By the environment: on the command line, a name with an equals sign in it would
+    /// be another name.
+    config: Vec<(String, OsString)>,
 }
 
 impl Git {
     /// Git in a directory of the operator's.
     pub(crate) fn at(dir: impl Into<PathBuf>, deadline: Deadline) -> Self {
-        Self { dir: dir.into(), deadline, trusted: false, lazy_fetch: false, env: Vec::new() }
+        let (env, config) = (Vec::new(), Vec::new());
+        Self { dir: dir.into(), deadline, trusted: false, lazy_fetch: false, env, config }
+    }
+
+    /// Git in the git directory `dir`, which the operator's git was in before, or which is in a tree of our own. It is
+    /// named instead of looked for: one of another user's, or a bare one, may be trusted under another path only.
+    pub(crate) fn of_repository(dir: impl Into<PathBuf>, deadline: Deadline) -> Self {
+        let dir = dir.into();
+        Self::at(&dir, deadline).with("GIT_DIR", dir)
     }
 
     /// Git in a tree of our own, whoever its files belong to: a container may have written them as another user.
@@ -84,10 +95,8 @@ impl Git {
         let fields: Vec<_> = text.split('\0').collect();
         let own = fields.chunks_exact(2).filter(|pair| matches!(pair[0], "local" | "worktree"));
         let own: Vec<_> = own.filter_map(|pair| pair[1].split('\n').next()).collect();
-        // By the environment: on the command line, a name with an equals sign in it would be another name.
-        self = self.with("GIT_CONFIG_COUNT", own.len().to_string());
-        for (n, key) in own.into_iter().enumerate() {
-            self = self.with(format!("GIT_CONFIG_KEY_{n}"), key).with(format!("GIT_CONFIG_VALUE_{n}"), "");
+        for key in own {
+            self = self.configured(key, "");
         }
         Ok(self)
     }
@@ -99,6 +108,12 @@ impl Git {
 
     pub(crate) fn with(mut self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same with the setting `key`, whatever the configuration says.
+    pub(crate) fn configured(mut self, key: impl Into<String>, value: impl Into<OsString>) -> Self {
+        self.config.push((key.into(), value.into()));
         self
     }
 
@@ -201,7 +216,12 @@ impl Git {
         if !self.lazy_fetch {
             command.env("GIT_NO_LAZY_FETCH", "1");
         }
-        command.envs(self.env.iter().map(|(name, value)| (name, value))).args(args);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.env("GIT_CONFIG_COUNT", self.config.len().to_string());
+        for (n, (key, value)) in self.config.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
+        }
+        command.args(args);
         command
     }
 }

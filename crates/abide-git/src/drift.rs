@@ -44,7 +44,7 @@ pub fn adrift(unit: &Path, mount: &Mount, limit: Duration) -> Result<Option<Drif
     if !record.repo.is_dir() {
         return Ok(Some(Drift::RepositoryGone));
     }
-    let git = Git::at(&record.repo, Deadline::within(limit));
+    let git = Git::of_repository(&record.repo, Deadline::within(limit));
     let branch = short(&name).to_owned();
     let now = refs::all(&git)?.into_iter().find(|r| r.name == name).map(|r| r.oid);
     let Some(now) = now else { return Ok(Some(Drift::Gone { branch })) };

@@ -63,6 +63,25 @@ pub enum GitError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// Git could not look at something.
+    #[error("{0}")]
+    Unreadable(String),
+    /// This git can not try a merge.
+    #[error("whether it was merged can not be found out: this git is older than 2.38, which can try a merge")]
+    TooOld,
+    /// The repository at the recorded path is not the one that a tree came from.
+    #[error(
+        "{} lacks {missing}: it is another repository than the one the tree came from, or its history was rewritten; \
+         put that one back and try again, or copy the files out of {}", repo.display(), tree.display()
+    )]
+    AnotherRepository {
+        /// Where it is.
+        repo: PathBuf,
+        /// What the tree needs and it does not have.
+        missing: String,
+        /// The tree.
+        tree: PathBuf,
+    },
     /// Git failed, or did not answer in time.
     #[error(transparent)]
     Git(#[from] RunError),

@@ -1,6 +1,6 @@
 //! What trees hold that exists nowhere else: one answer for leaving and for coming back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -13,10 +13,13 @@ use crate::ahead::View;
 use crate::command::{Deadline, Git};
 use crate::error::GitError;
 use crate::ignored::{self, Ignored};
+use crate::inner::{Around, InnerRepositories};
+use crate::linked::LinkedWorktrees;
+use crate::nested::NestedRepositories;
 use crate::refs::{self, Ref};
 use crate::site::{Record, Site};
 use crate::status::{self, Status};
-use crate::{gitdir, submodule};
+use crate::{gitdir, halfmade};
 
 const BASELINE: &str = "baseline.json";
 
@@ -25,15 +28,14 @@ const BASELINE: &str = "baseline.json";
 pub(crate) struct Baseline {
     /// Files that `git status` does not compare, in submodules too.
     pub ignored: Ignored,
-    /// Where each submodule was.
+    /// Where each submodule, and each other repository in the tree, was.
     #[serde(default)]
     pub modules: Vec<String>,
 }
 
 /// Looks at every mount, each given with the directory of its unit, all within `limit`, and answers in their order.
 ///
-/// Whatever can not be found out in time or at all is named in [`MountEvidence::unknown`]. A tree that was never
-/// finished holds nothing: nobody worked in it.
+/// Whatever can not be found out in time or at all is named in [`MountEvidence::unknown`].
 pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvidence> {
     let deadline = Deadline::within(limit);
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(mounts.len());
@@ -72,39 +74,107 @@ fn examine(unit: &Path, mount: &Mount, deadline: Deadline) -> MountEvidence {
 
 /// Adds what is found to `found`, in the order in which people want to know.
 fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<(), GitError> {
-    let Some(record) = site.record()?.filter(|record| record.complete) else { return Ok(()) };
-    found.branch.clone_from(&record.branch);
-    let git_dir = gitdir::of_tree(&site.tree, record.isolation)?;
+    let Some(record) = site.record()? else { return Ok(()) };
+    if !record.complete {
+        found.unknown.extend(halfmade::foreign(site, &record, deadline));
+        return Ok(());
+    }
+    let tree = Tree::open(site, record.isolation, deadline)?;
+    let Tree { git, git_dir, status, .. } = &tree;
+    found.branch.clone_from(&status.branch);
     let lock = git_dir.join("index.lock");
     if lock.exists() {
         found
             .unknown
             .push(format!("{}: a git command is running, or died; remove it if none is", lock.display()));
     }
-    found.operation = gitdir::operation(&git_dir).map(str::to_owned);
-    let git = git_in(site, record.isolation, deadline)?;
-    let status = status::of(&git)?;
+    found.unknown.extend(tree.elsewhere()?);
+    found.unknown.extend(status.complaints.iter().cloned());
+    found.operation = gitdir::operation(git_dir).map(str::to_owned);
     let before = site.read::<Baseline>(BASELINE)?.unwrap_or_default();
     found.files.clone_from(&status.changes);
-    found.files.extend(ignored::appeared(ignored::of(&git, &git_dir, &status)?, &before.ignored));
-    let refs = refs::all(&git)?;
-    let trail = gitdir::trail(&git, &git_dir)?;
+    let uncompared = ignored::of(git, git_dir, status, &tree.nested.places)?;
+    found.files.extend(ignored::appeared(uncompared.files, &before.ignored));
+    found.guesses.extend(uncompared.guesses);
+    let linked = match record.isolation {
+        Isolation::Clone => LinkedWorktrees::of(git_dir, deadline)?,
+        _ => LinkedWorktrees::default(),
+    };
+    linked.add_to(found);
+    let refs = refs::all(git)?;
+    let trail = gitdir::trail(git, git_dir)?;
     let view = View {
-        git: &git,
+        git,
         isolation: record.isolation,
-        status: &status,
+        status,
         refs: &refs,
         trail: &trail,
         recorded: &record.refs,
         scratch: record.branch.as_deref().filter(|_| record.scratch),
         base: record.base_branch.as_deref().map(refs::short),
+        made: record.at,
+        linked: &linked,
     };
-    found.ahead = view.ahead(Some(&record.repo), &site.notes.join("spare"))?;
-    found.stashes = stashes(&git, &refs, &record, &status, &trail)?;
-    for module in gitdir::modules(&git_dir) {
-        submodule::look(&module, &site.tree, &before, deadline, found)?;
+    view.look(Some(&record.repo), &site.notes.join("spare"), "", found)?;
+    found.stashes = stashes(git, &refs, &record, status, &trail)?;
+    let inner = tree.inner();
+    found.unknown.extend(inner.unknown);
+    for repository in inner.found {
+        repository.look(&before, &record, deadline, found)?;
     }
+    // What is in the unit moves with it.
+    let unit = site.tree.ancestors().nth(2).unwrap_or(&site.tree);
+    found.linked.retain(|place| !Path::new(place).starts_with(unit));
     Ok(())
+}
+
+/// A tree that git can be asked about.
+struct Tree<'a> {
+    site: &'a Site,
+    git: Git,
+    git_dir: PathBuf,
+    status: Status,
+    nested: NestedRepositories,
+}
+
+impl<'a> Tree<'a> {
+    fn open(site: &'a Site, isolation: Isolation, deadline: Deadline) -> Result<Self, GitError> {
+        let git_dir = gitdir::of_tree(&site.tree, isolation)?;
+        let git = git_in(site, isolation, deadline)?;
+        let status = status::of(&git)?;
+        let nested = NestedRepositories::of(&site.tree, deadline.half());
+        Ok(Self { site, git, git_dir, status, nested })
+    }
+
+    /// Why git does not compare the files that are here, if it does not.
+    fn elsewhere(&self) -> Result<Option<String>, GitError> {
+        let top = self.git.path(["rev-parse", "--show-toplevel"])?;
+        let is_here = top.canonicalize().ok() == self.site.tree.canonicalize().ok();
+        Ok((!is_here).then(|| {
+            format!("core.worktree leads to {}, so the files here are compared with nothing", top.display())
+        }))
+    }
+
+    fn inner(&self) -> InnerRepositories {
+        InnerRepositories::of(&Around {
+            tree: &self.site.tree,
+            git_dir: &self.git_dir,
+            status: &self.status,
+            nested: &self.nested,
+            deadline: self.git.deadline(),
+        })
+    }
+
+    /// Everything in it that is not committed to its own repository.
+    fn baseline(&self) -> Result<Baseline, GitError> {
+        let found = ignored::of(&self.git, &self.git_dir, &self.status, &self.nested.places)?;
+        let mut given = Baseline { ignored: found.files, modules: Vec::new() };
+        for inner in self.inner().found {
+            given.modules.extend(inner.status.head);
+            given.ignored.extend(inner.uncompared.files);
+        }
+        Ok(given)
+    }
 }
 
 /// Git in the tree. A worktree has the settings of the host's repository, and so the filters that the operator chose.
@@ -142,24 +212,30 @@ fn is_from_here(message: &str, record: &Record, status: &Status, trail: &gitdir:
         || trail.branches.contains(branch)
 }
 
-/// Takes everything that is in the tree of `mount` now as given, not as work: to be called when the set-up is done, whose
-/// products nobody wants to be asked about.
-pub fn settle(unit: &Path, mount: &Mount, limit: Duration) -> Result<(), GitError> {
-    match Site::of(unit, mount) {
-        Some(site) => settle_site(&site, mount.isolation, Deadline::within(limit)),
-        None => Ok(()),
-    }
+/// What is in a tree before its set-up runs: see [`settle`].
+#[derive(Debug, Default)]
+pub struct BeforeSetup(Baseline);
+
+/// What the tree of `mount` holds now, to be compared after its set-up has run.
+pub fn before_setup(unit: &Path, mount: &Mount, limit: Duration) -> Result<BeforeSetup, GitError> {
+    let Some(site) = Site::of(unit, mount) else { return Ok(BeforeSetup(Baseline::default())) };
+    let tree = Tree::open(&site, mount.isolation, Deadline::within(limit))?;
+    Ok(BeforeSetup(tree.baseline()?))
 }
 
-pub(crate) fn settle_site(site: &Site, isolation: Isolation, deadline: Deadline) -> Result<(), GitError> {
-    let git = git_in(site, isolation, deadline)?;
-    let git_dir = gitdir::of_tree(&site.tree, isolation)?;
-    let ignored = ignored::of(&git, &git_dir, &status::of(&git)?)?;
-    let mut given = Baseline { ignored, modules: Vec::new() };
-    for module in gitdir::modules(&git_dir) {
-        let module = submodule::open(&module, &site.tree, deadline)?;
-        given.modules.extend(module.status.head);
-        given.ignored.extend(module.ignored);
-    }
+/// Takes what the set-up made in the tree of `mount`, which nobody wants to be asked about, as given and not as work: what
+/// is there now, and was not there, or not the same, before. What a person left there between two set-ups stays work.
+pub fn settle(unit: &Path, mount: &Mount, before: &BeforeSetup, limit: Duration) -> Result<(), GitError> {
+    let Some(site) = Site::of(unit, mount) else { return Ok(()) };
+    let now = Tree::open(&site, mount.isolation, Deadline::within(limit))?.baseline()?;
+    let mut given = site.read::<Baseline>(BASELINE)?.unwrap_or_default();
+    let BeforeSetup(before) = before;
+    given.ignored.extend(now.ignored.into_iter().filter(|(path, stamp)| before.ignored.get(path) != Some(stamp)));
+    given.modules.extend(now.modules.into_iter().filter(|oid| !before.modules.contains(oid)));
     site.write(BASELINE, &given)
+}
+
+/// Takes everything that is in a tree which was just made as given.
+pub(crate) fn settle_new(site: &Site, isolation: Isolation, deadline: Deadline) -> Result<(), GitError> {
+    site.write(BASELINE, &Tree::open(site, isolation, deadline)?.baseline()?)
 }

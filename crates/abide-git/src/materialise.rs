@@ -18,7 +18,7 @@ use crate::error::{Doing as _, GitError};
 use crate::refs::{self, HEADS, SCRATCH};
 use crate::site::{Record, Site, first_free};
 use crate::source::Source;
-use crate::{carry, clone, evidence, files, registration};
+use crate::{carry, clone, evidence, files, halfmade, registration};
 
 /// What to make.
 #[derive(Debug, Clone)]
@@ -60,9 +60,12 @@ pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Resul
         return Ok(Materialised { tree: dir.clone(), workdir: dir, ..Materialised::default() });
     };
     let deadline = Deadline::within(wanted.limit);
+    let mut notices = Vec::new();
     match site.record()? {
         Some(record) if record.complete => return Ok(made(&site, &record, Vec::new())),
-        Some(record) => undo(&site, &record, deadline)?,
+        Some(record) => notices.extend(undo(&site, &record, deadline)?.map(|aside| {
+            format!("files were put into a tree that was not finished; they are in {}", aside.display())
+        })),
         None if site.tree.symlink_metadata().is_ok() => return Err(GitError::InTheWay(site.tree)),
         None => {}
     }
@@ -79,7 +82,10 @@ pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Resul
         Ok(notices)
     });
     match built {
-        Ok(notices) => Ok(made(&site, &record, notices)),
+        Ok(more) => {
+            notices.extend(more);
+            Ok(made(&site, &record, notices))
+        }
         Err(error) => {
             // The time may be up, and that must not leave a half-made tree behind.
             if let Err(second) = undo(&site, &record, Deadline::within(wanted.limit)) {
@@ -167,7 +173,7 @@ fn build(
     }
     let workdir = site.tree.join(&record.prefix);
     fs::create_dir_all(&workdir).doing("create", &workdir)?;
-    evidence::settle_site(site, record.isolation, deadline)?;
+    evidence::settle_new(site, record.isolation, deadline)?;
     crash::point("git.materialise.settled");
     let uncommitted = source.uncommitted();
     if uncommitted > 0 {
@@ -219,18 +225,29 @@ fn add_worktree(
     Ok(())
 }
 
-/// Removes a tree in which nobody ever worked, and everything the host's repository knows of it.
-pub(crate) fn undo(site: &Site, record: &Record, deadline: Deadline) -> Result<(), GitError> {
-    if record.isolation == Isolation::Worktree {
+/// Removes a tree that was not finished, and everything the host's repository knows of it. Files that making it did not
+/// put there are moved aside instead, and where to is returned.
+pub(crate) fn undo(site: &Site, record: &Record, deadline: Deadline) -> Result<Option<PathBuf>, GitError> {
+    // While the repository still knows the tree: afterwards git can not compare it with anything.
+    let foreign = halfmade::foreign(site, record, deadline);
+    if record.isolation == Isolation::Worktree && record.repo.is_dir() {
         if let Some(admin) = registration::of_tree(&record.repo, &site.tree)? {
             registration::remove(&record.repo, &admin)?;
         }
         if let (true, Some(branch), Some(base)) = (record.scratch, &record.branch, &record.base) {
             let name = format!("{HEADS}{branch}");
             // Only where it was made: anything else under that name is not ours.
-            Git::at(&record.repo, deadline).try_run(["update-ref", "-d", &name, base])?;
+            Git::of_repository(&record.repo, deadline).try_run(["update-ref", "-d", &name, base])?;
         }
     }
+    let aside = match foreign {
+        Some(why) => {
+            tracing::warn!("{}: {why}", site.tree.display());
+            Some(halfmade::set_aside(site)?)
+        }
+        None => None,
+    };
     files::remove(&site.tree)?;
-    files::remove(&site.notes)
+    files::remove(&site.notes)?;
+    Ok(aside)
 }

@@ -40,6 +40,31 @@ fn parse(line: &str) -> Option<Ref> {
     Some(Ref { oid, name, upstream: optional(), symref: optional() })
 }
 
+/// What a ref is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RefObject {
+    /// The kind of the object that it names.
+    pub kind: String,
+    /// The kind of what a tag is of; of any other object, its own.
+    pub leads_to: String,
+    /// When the tag was made, in seconds.
+    pub tagged: Option<i64>,
+}
+
+/// What all refs are of, by their names.
+pub(crate) fn objects(git: &Git) -> Result<BTreeMap<String, RefObject>, RunError> {
+    let format = "--format=%(refname)%00%(objecttype)%00%(*objecttype)%00%(taggerdate:unix)";
+    let out = git.run(["for-each-ref", format])?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    let object = |line: &str| {
+        let mut fields = line.split('\0').map(str::to_owned);
+        let (name, kind, peeled) = (fields.next()?, fields.next()?, fields.next()?);
+        let leads_to = if peeled.is_empty() { kind.clone() } else { peeled };
+        Some((name, RefObject { kind, leads_to, tagged: fields.next().and_then(|date| date.parse().ok()) }))
+    };
+    Ok(text.lines().filter_map(object).collect())
+}
+
 /// Whether what the ref `name` reaches stays, whatever becomes of our trees.
 ///
 /// A stash sits on top of the very commits that are asked about; another instance's branch goes with that instance;

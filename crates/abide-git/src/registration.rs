@@ -42,7 +42,7 @@ fn owner(admin: &Path) -> Option<InstanceId> {
 pub fn registered(dir: &Path, limit: Duration) -> Result<Vec<Registration>, GitError> {
     let git = Git::at(dir, Deadline::within(limit));
     let repo = git.path(["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
-    let git = Git::at(&repo, git.deadline());
+    let git = Git::of_repository(&repo, git.deadline());
     let mut found = Vec::new();
     for (admin, tree) in gitdir::registrations(&repo)? {
         let Some(id) = owner(&admin) else { continue };
@@ -73,7 +73,7 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
     if owner(admin) != Some(*id) {
         return Ok(Forgotten::Kept("it is not abide's any more"));
     }
-    let git = Git::at(repo, Deadline::within(limit));
+    let git = Git::of_repository(repo, Deadline::within(limit));
     let refs = refs::all(&git)?;
     let full = branch.as_ref().map(|name| format!("{HEADS}{name}"));
     let tip = match &full {

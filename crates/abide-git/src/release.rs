@@ -18,7 +18,8 @@ use crate::command::{Deadline, Git, quoted};
 use crate::error::{Doing as _, GitError};
 use crate::refs::{self, HEADS, Ref};
 use crate::site::{Record, Site};
-use crate::{files, gitdir, materialise, registration, status};
+use crate::status::{self, Status};
+use crate::{files, gitdir, materialise, registration};
 
 pub(crate) const SAVED: &str = "saved.json";
 const ADMIN: &str = "admin";
@@ -43,9 +44,14 @@ impl Site {
         self.notes.join(ADMIN)
     }
 
-    /// The packs with what nothing else reached.
+    /// Where the objects are that nothing else reached.
+    pub(crate) fn saved_objects(&self) -> PathBuf {
+        self.notes.join(OBJECTS)
+    }
+
+    /// The packs with them.
     pub(crate) fn packs(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.notes.join(OBJECTS).join("pack")).into_iter().flatten().flatten();
+        let entries = fs::read_dir(self.saved_objects().join("pack")).into_iter().flatten().flatten();
         entries
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|e| e == "pack"))
@@ -56,7 +62,7 @@ impl Site {
     pub(crate) fn forget_saved(&self) -> Result<(), GitError> {
         files::remove(&self.notes.join(SAVED))?;
         crash::point("git.restore.unnoted");
-        files::remove(&self.notes.join(OBJECTS))?;
+        files::remove(&self.saved_objects())?;
         files::remove(&self.saved_admin())
     }
 }
@@ -66,6 +72,8 @@ impl Site {
 pub struct Released {
     /// The tree's own branch, if somebody else needs it now.
     pub kept_branch: Option<String>,
+    /// What stays in a repository that is not where it was, in words.
+    pub left: Option<String>,
 }
 
 /// Whether the tree of `mount` was released and not yet restored, as far as that got.
@@ -88,10 +96,13 @@ pub(crate) fn release_site(site: &Site, deadline: Deadline) -> Result<Released, 
         materialise::undo(site, &record, deadline)?;
         return Ok(Released::default());
     }
-    if record.isolation != Isolation::Worktree || !record.repo.is_dir() {
+    if record.isolation != Isolation::Worktree {
         return Ok(Released::default());
     }
-    let git = Git::at(&record.repo, deadline).fetching();
+    if !record.repo.is_dir() {
+        return Ok(Released { kept_branch: None, left: Some(left_in(&record, &site.tree)) });
+    }
+    let git = Git::of_repository(&record.repo, deadline).fetching();
     let registered = registration::of_tree(&record.repo, &site.tree)?;
     let saved = match site.read::<Saved>(SAVED)? {
         Some(saved) => saved,
@@ -112,6 +123,18 @@ pub(crate) fn release_site(site: &Site, deadline: Deadline) -> Result<Released, 
     Ok(released)
 }
 
+/// What a repository that was moved still has of the tree at `tree`.
+fn left_in(record: &Record, tree: &Path) -> String {
+    let (repo, tree) = (record.repo.display(), tree.display());
+    let branch = record.branch.as_deref().filter(|_| record.scratch);
+    let and = branch.map(|branch| format!(" and the branch {branch}")).unwrap_or_default();
+    let delete = branch.map(|branch| format!(" and `git branch -D {branch}`")).unwrap_or_default();
+    format!(
+        "{repo} is not where it was; if it was moved, it still has the locked worktree {tree}{and}: \
+         `git worktree unlock {tree}`, `git worktree prune`{delete} there remove them"
+    )
+}
+
 /// Writes down, and packs, what the repository will not have any more.
 fn save(site: &Site, record: &Record, git: &Git, admin: Option<PathBuf>) -> Result<Saved, GitError> {
     // Left over from a release that was taken back.
@@ -120,17 +143,22 @@ fn save(site: &Site, record: &Record, git: &Git, admin: Option<PathBuf>) -> Resu
     let tip = refs.iter().find(|r| is_scratch(r, record)).map(|r| r.oid.clone());
     let status = match status::of(&Git::in_tree(&site.tree, git.deadline())) {
         // A tree that git can not read is kept as it is; there is no more to be had from it.
-        Err(RunError::Failed { .. }) => status::Status::default(),
+        Err(RunError::Failed { .. }) => Status::default(),
         status => status?,
     };
     let mut wanted = match &admin {
         Some(admin) => gitdir::ids_in(&gitdir::git(admin, git), admin)?,
         None => BTreeSet::new(),
     };
+    let moved = moved_here(record, &status, admin.as_deref(), git)?;
     wanted.extend(status.head.clone());
     wanted.extend(status.staged);
     wanted.extend(tip.clone());
-    pack(site, record, git, &wanted, &refs)?;
+    if status.announces_files {
+        // The index names it for each such file.
+        wanted.insert(git.text(["hash-object", "-t", "blob", "--stdin"])?);
+    }
+    pack(site, record, git, &wanted, &refs, &moved)?;
     crash::point("git.release.packed");
     let saved = Saved { admin, head: status.head, tip, settings: settings(git, record)? };
     site.write(SAVED, &saved)?;
@@ -142,27 +170,42 @@ fn is_scratch(r: &Ref, record: &Record) -> bool {
     record.scratch && r.name.strip_prefix(HEADS) == record.branch.as_deref()
 }
 
-/// Packs what `wanted` reaches and no ref that stays does. A bundle would not do: it can not hold what is only staged.
+/// The full names of the branches that the tree has worked on. They stay in the repository, but who knows at which commit.
+fn moved_here(
+    record: &Record,
+    status: &Status,
+    admin: Option<&Path>,
+    git: &Git,
+) -> Result<BTreeSet<String>, GitError> {
+    let mut names: BTreeSet<String> = [&record.branch, &status.branch].into_iter().flatten().cloned().collect();
+    if let Some(admin) = admin {
+        names.extend(gitdir::trail(&gitdir::git(admin, git), admin)?.branches);
+    }
+    Ok(names.into_iter().map(|name| format!("{HEADS}{name}")).collect())
+}
+
+/// Packs what `wanted` reaches and no ref that stays does; those of `moved` only as far as they reached when the tree was
+/// made. A bundle would not do: it can not hold what is only staged.
 fn pack(
     site: &Site,
     record: &Record,
     git: &Git,
     wanted: &BTreeSet<String>,
     refs: &[Ref],
+    moved: &BTreeSet<String>,
 ) -> Result<(), GitError> {
-    let mut input = wanted.iter().fold(String::new(), |input, oid| input + oid + "\n");
     // A log may name what was collected long ago.
-    let there = git.fed(["cat-file", "--batch-check=%(objectname)"], input.as_bytes())?.text();
-    input =
-        there.lines().filter(|line| !line.contains(' ')).fold(String::new(), |input, oid| input + oid + "\n");
+    let mut input: String = existing(git, wanted)?.iter().flat_map(|oid| [oid, "\n"]).collect();
     if input.is_empty() {
         return Ok(());
     }
-    for kept in refs.iter().filter(|r| refs::keeps(&r.name) && !is_scratch(r, record)) {
-        input.extend(["^", &kept.oid, "\n"]);
-    }
+    let kept = refs.iter().filter(|r| refs::keeps(&r.name) && !is_scratch(r, record));
+    let (moved, still): (Vec<&Ref>, Vec<&Ref>) = kept.partition(|r| moved.contains(&r.name));
+    let then = moved.iter().filter_map(|r| record.refs.get(&r.name)).cloned().collect();
+    let stay = still.into_iter().map(|r| r.oid.clone()).chain(existing(git, &then)?);
+    input.extend(stay.map(|oid| format!("^{oid}\n")));
     // Git makes a pack where its objects are and renames it, which leads to no other file system: so they are here.
-    let objects = site.notes.join(OBJECTS);
+    let objects = site.saved_objects();
     let packs = objects.join("pack");
     fs::create_dir_all(&packs).doing("create", &packs)?;
     let git = git.clone().with("GIT_OBJECT_DIRECTORY", &objects);
@@ -170,6 +213,13 @@ fn pack(
     let args = ["pack-objects", "-q", "--revs", "--non-empty"].map(AsRef::as_ref);
     git.fed(args.into_iter().chain([packs.join("pack").as_os_str()]), input.as_bytes())?;
     Ok(())
+}
+
+/// Those of `oids` that the repository has.
+fn existing(git: &Git, oids: &BTreeSet<String>) -> Result<Vec<String>, GitError> {
+    let input: String = oids.iter().flat_map(|oid| [oid, "\n"]).collect();
+    let there = git.fed(["cat-file", "--batch-check=%(objectname)"], input.as_bytes())?.text();
+    Ok(there.lines().filter(|line| !line.contains(' ')).map(str::to_owned).collect())
 }
 
 fn settings(git: &Git, record: &Record) -> Result<Vec<(String, String)>, GitError> {
@@ -190,7 +240,7 @@ fn delete_branch(record: &Record, saved: &Saved, git: &Git) -> Result<Released, 
         .chain([record.repo.clone()])
         .any(|dir| gitdir::head_branch(&dir, git).map_or(true, |branch| branch.as_ref() == Some(&full)));
     if now.status.success() && (used || now.text() != *tip) {
-        return Ok(Released { kept_branch: Some(branch.clone()) });
+        return Ok(Released { kept_branch: Some(branch.clone()), left: None });
     }
     if now.status.success() {
         git.run(["update-ref", "-d", &full, tip])?;

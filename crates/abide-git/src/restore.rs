@@ -11,7 +11,7 @@ use abide_model::recipe::Mount;
 use abide_sys::crash;
 use abide_sys::run::RunError;
 
-use crate::command::{Deadline, Git};
+use crate::command::{Deadline, Git, quoted};
 use crate::error::{Doing as _, GitError};
 use crate::refs::{self, HEADS};
 use crate::release::{SAVED, Saved};
@@ -39,17 +39,58 @@ pub fn restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<Restored, 
     }
 }
 
-pub(crate) fn restore_site(site: &Site, deadline: Deadline) -> Result<Restored, GitError> {
-    let Some(mut record) = site.record()?.filter(|record| record.complete) else {
-        return Ok(Restored::default());
-    };
-    let mut restored = Restored { branch: record.branch.clone(), notices: Vec::new() };
-    let saved = site.read::<Saved>(SAVED)?.filter(|_| record.isolation == Isolation::Worktree);
-    let Some(saved) = saved else { return Ok(restored) };
-    if !record.repo.is_dir() {
-        return Err(GitError::RepositoryGone(record.repo));
+/// Refuses if a [`restore`] of the tree of `mount` would: its repository is gone, or another one is in its place. Nothing
+/// is changed; the unit may still be in the trash.
+pub fn check_restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<(), GitError> {
+    let Some(site) = Site::of(unit, mount) else { return Ok(()) };
+    match released(&site)? {
+        Some((record, saved)) => check(&site, &record, &saved, Deadline::within(limit)),
+        None => Ok(()),
     }
-    let git = Git::at(&record.repo, deadline);
+}
+
+/// What is noted of a worktree that was released.
+fn released(site: &Site) -> Result<Option<(Record, Saved)>, GitError> {
+    let is_worktree = |record: &Record| record.complete && record.isolation == Isolation::Worktree;
+    let Some(record) = site.record()?.filter(is_worktree) else { return Ok(None) };
+    Ok(site.read::<Saved>(SAVED)?.map(|saved| (record, saved)))
+}
+
+/// Refuses a repository that is not the one the tree came from. What was saved is complete only together with that one:
+/// in another, the branch would lead to commits that are not there, and git would fail in all of it.
+fn check(site: &Site, record: &Record, saved: &Saved, deadline: Deadline) -> Result<(), GitError> {
+    if !record.repo.is_dir() {
+        return Err(GitError::RepositoryGone(record.repo.clone()));
+    }
+    let lacks = |missing: String| GitError::AnotherRepository {
+        repo: record.repo.clone(),
+        missing,
+        tree: site.tree.clone(),
+    };
+    let git = Git::of_repository(&record.repo, deadline);
+    if !git.try_run(["rev-parse", "--git-dir"])?.status.success() {
+        return Err(lacks("all that makes a repository".to_owned()));
+    }
+    let git = git.with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&site.saved_objects()));
+    let has = |oid: &String| git.try_run(["cat-file", "-e", oid]).map(|out| out.status.success());
+    // A branch of the host's may have been rewritten since, and the tree comes back without its commit.
+    let head = saved.head.as_ref().filter(|head| has(head).unwrap_or(false));
+    let Some(oid) = saved.tip.as_ref().or(head).or(record.base.as_ref()) else { return Ok(()) };
+    if !has(oid)? {
+        return Err(lacks(format!("the commit {oid:.12}")));
+    }
+    if !git.try_run(["rev-list", "--objects", "--quiet", oid, "--not", "--all"])?.status.success() {
+        return Err(lacks(format!("what the commit {oid:.12} is based on")));
+    }
+    Ok(())
+}
+
+pub(crate) fn restore_site(site: &Site, deadline: Deadline) -> Result<Restored, GitError> {
+    let record = site.record()?.filter(|record| record.complete);
+    let mut restored = Restored { branch: record.and_then(|record| record.branch), notices: Vec::new() };
+    let Some((mut record, saved)) = released(site)? else { return Ok(restored) };
+    check(site, &record, &saved, deadline)?;
+    let git = Git::of_repository(&record.repo, deadline);
     for pack in site.packs() {
         let file = File::open(&pack).doing("open", &pack)?;
         git.fed_file(["index-pack", "--stdin"], file)?;

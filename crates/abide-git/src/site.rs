@@ -22,6 +22,8 @@ pub(crate) struct Site {
     pub tree: PathBuf,
     /// What we know about it: beside the tree, so that it moves with it and no agent mistakes it for work.
     pub notes: PathBuf,
+    /// What the tree is made of, on the host.
+    pub source: PathBuf,
 }
 
 impl Site {
@@ -30,7 +32,8 @@ impl Site {
         let name = mount.tree.as_deref().filter(|_| mount.isolation != Isolation::Shared)?;
         // Git writes down where a worktree is with all links resolved, and is compared with.
         let unit = unit.canonicalize().unwrap_or_else(|_| unit.to_owned());
-        Some(Self { tree: unit.join("tree").join(name), notes: unit.join("git").join(name) })
+        let (tree, notes) = (unit.join("tree").join(name), unit.join("git").join(name));
+        Some(Self { tree, notes, source: mount.source.clone() })
     }
 
     /// The record of the tree; `None` if making it never began.

@@ -22,6 +22,10 @@ pub(crate) struct Status {
     pub staged: Vec<String>,
     /// What git ignores: files, and directories that are ignored as a whole (with a slash at their end).
     pub ignored: Vec<PathBuf>,
+    /// Whether files were only announced to the index, which then names the empty blob.
+    pub announces_files: bool,
+    /// What git could not look at, in its own words.
+    pub complaints: Vec<String>,
 }
 
 /// Asks about the tree that `git` is in.
@@ -31,7 +35,14 @@ pub(crate) fn of(git: &Git) -> Result<Status, RunError> {
         // A directory that matches a pattern is one entry and is not walked: `node_modules` costs nothing.
         "--ignored=matching", "--ignore-submodules=none", "--no-renames",
     ])?;
-    Ok(parse(&out.stdout))
+    Ok(Status { complaints: complaints(&out.stderr), ..parse(&out.stdout) })
+}
+
+/// What git says beside its answer: a directory that it could not open is missing there, and the answer looks clean.
+fn complaints(stderr: &str) -> Vec<String> {
+    let lines = stderr.lines().map(str::trim);
+    let said = lines.filter(|line| !line.is_empty() && !line.starts_with("hint:"));
+    said.map(|line| format!("git status: {line}")).collect()
 }
 
 fn parse(bytes: &[u8]) -> Status {
@@ -64,6 +75,7 @@ fn changed(status: &mut Status, entry: &[u8], fields: usize, blobs: std::ops::Ra
     let head: Vec<_> = parts.by_ref().take(fields).map(String::from_utf8_lossy).collect();
     let (Some(code), Some(path)) = (head.first(), parts.next()) else { return };
     status.changes.push(change(&code.replace('.', " "), path));
+    status.announces_files |= code == ".A";
     // A submodule's entry names a commit of another repository.
     if head.get(1).is_some_and(|sub| sub.starts_with('N')) && !code.starts_with('.') {
         let new = head.get(blobs).unwrap_or_default().iter();
@@ -108,6 +120,14 @@ mod tests {
         );
         assert_eq!(status.staged, [b.clone(), a, b, c]);
         assert_eq!(status.ignored, [PathBuf::from("target/")]);
+    }
+
+    #[test]
+    fn whatever_git_complains_about_is_kept_and_hints_are_not() {
+        let said = "warning: could not open directory 'locked/': Permission denied\nhint: try this\n\n";
+        let expected = "git status: warning: could not open directory 'locked/': Permission denied";
+        assert_eq!(complaints(said), [expected]);
+        assert!(parse(b"1 .A N... 000000 000000 100644 0 0 new\0").announces_files);
     }
 
     #[test]

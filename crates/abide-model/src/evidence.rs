@@ -31,7 +31,7 @@ pub struct MountEvidence {
     pub target: String,
     /// How it was materialised.
     pub isolation: Isolation,
-    /// The branch it was made on, where it was made on one.
+    /// The branch that is checked out; none for a detached HEAD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Changed, untracked, conflicted and newly ignored files, in submodules too.
@@ -40,10 +40,20 @@ pub struct MountEvidence {
     pub ahead: Vec<Ahead>,
     /// Stashes made since, by their message.
     pub stashes: Vec<String>,
+    /// Tags and other refs made here whose objects no commit leads to, such as the message of a tag.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refs: Vec<String>,
+    /// Worktrees elsewhere that belong to this mount's repository and do not work without it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub linked: Vec<String>,
     /// A rebase, merge, cherry-pick or bisect that is not finished.
     pub operation: Option<String>,
     /// What could not be found out, and why. Not knowing counts as work.
     pub unknown: Vec<String>,
+    /// What was taken for no work on grounds that may be wrong, such as the name of a directory. It is not asked about,
+    /// but neither is it let go early.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guesses: Vec<String>,
 }
 
 /// What all the evidence of an instance amounts to, worst first.
@@ -80,14 +90,24 @@ impl MountEvidence {
             Verdict::Clean
         } else if !self.unknown.is_empty() {
             Verdict::Unknown
-        } else if !self.files.is_empty() || !self.stashes.is_empty() || self.operation.is_some() {
+        } else if !self.files.is_empty()
+            || !self.stashes.is_empty()
+            || !self.linked.is_empty()
+            || self.operation.is_some()
+        {
             Verdict::Dirty
-        } else if !self.ahead.is_empty() {
+        } else if !self.ahead.is_empty() || !self.refs.is_empty() {
             Verdict::Unpushed
         } else {
             Verdict::Clean
         }
     }
+}
+
+/// Whether `mounts` may hold something that exists nowhere else: true unless it is certain that they do not.
+pub fn may_hold_work(mounts: &[MountEvidence]) -> bool {
+    let ours = |mount: &&MountEvidence| mount.isolation != Isolation::Shared;
+    verdict(mounts) != Verdict::Clean || mounts.iter().filter(ours).any(|mount| !mount.guesses.is_empty())
 }
 
 /// The worst verdict among `mounts`; an instance without isolated mounts has nothing at risk.
@@ -120,6 +140,9 @@ mod tests {
                     ..base()
                 },
             ),
+            (Verdict::Dirty, MountEvidence { linked: vec!["/elsewhere".into()], ..base() }),
+            (Verdict::Unpushed, MountEvidence { refs: vec!["tag v1".into()], ..base() }),
+            (Verdict::Clean, MountEvidence { guesses: vec!["build/".into()], ..base() }),
             (Verdict::Unknown, MountEvidence { unknown: vec!["git status: timed out".into()], ..base() }),
         ]
     }
@@ -147,5 +170,16 @@ mod tests {
         assert_eq!(verdict(&all), Verdict::Unknown);
         assert_eq!(verdict(&all[..5]), Verdict::Dirty);
         assert_eq!(verdict(&[]), Verdict::Clean);
+    }
+
+    #[test]
+    fn only_what_is_clean_without_a_guess_certainly_holds_no_work() {
+        let none = mount(Isolation::Clone);
+        assert!(!may_hold_work(std::slice::from_ref(&none)) && !may_hold_work(&[]));
+        for (verdict, found) in each_kind_of_work() {
+            let certain = verdict == Verdict::Clean && found.guesses.is_empty();
+            assert_eq!(may_hold_work(&[none.clone(), found.clone()]), !certain, "{found:?}");
+            assert!(!may_hold_work(&[MountEvidence { isolation: Isolation::Shared, ..found }]));
+        }
     }
 }

@@ -151,6 +151,12 @@ impl Host {
         (mount, made)
     }
 
+    /// Takes everything in the tree as made by its set-up.
+    #[track_caller]
+    pub fn settle(&self, mount: &Mount) {
+        abide_git::settle(&self.unit, mount, &abide_git::BeforeSetup::default(), LONG).unwrap();
+    }
+
     pub fn evidence(&self, mount: &Mount) -> MountEvidence {
         abide_git::evidence_of(&[(&self.unit, mount)], LONG).remove(0)
     }

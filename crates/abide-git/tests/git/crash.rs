@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use abide_git::{Wanted, materialise, release, restore};
-use abide_model::Isolation::Worktree;
+use abide_model::Isolation::{Clone, Worktree};
 use abide_model::evidence::Verdict;
 
 use crate::common::{Host, LONG, commit, git, gits, id, mount, write};
@@ -16,11 +16,14 @@ use crate::common::{Host, LONG, commit, git, gits, id, mount, write};
 pub const TASK: &str = "ABIDE_GIT_TEST_TASK";
 const UNIT: &str = "ABIDE_GIT_TEST_UNIT";
 const SOURCE: &str = "ABIDE_GIT_TEST_SOURCE";
+/// Set if the tree is a clone.
+pub const CLONE: &str = "ABIDE_GIT_TEST_CLONE";
 
 /// Does what the environment says to a worktree of another process's host.
 pub fn in_child() {
     let var = |name| std::env::var_os(name).unwrap();
-    let (unit, mount) = (PathBuf::from(var(UNIT)), mount(var(SOURCE).into(), Worktree));
+    let isolation = if std::env::var_os(CLONE).is_some() { Clone } else { Worktree };
+    let (unit, mount) = (PathBuf::from(var(UNIT)), mount(var(SOURCE).into(), isolation));
     let wanted = Wanted { id: id(), unit: &unit, mount: &mount, base: None, branch: None, limit: LONG };
     match var(TASK).to_str().unwrap() {
         "make" => drop(materialise(&wanted, &mut |_| {}).unwrap()),
@@ -30,12 +33,16 @@ pub fn in_child() {
             let found = abide_git::evidence_of(&[(&unit, &mount)], Duration::from_secs(3)).remove(0);
             assert_eq!(found.unknown, ["git: no answer within 3 s"], "{found:?}");
         }
+        "look with an old git" => {
+            let found = abide_git::evidence_of(&[(&unit, &mount)], LONG).remove(0);
+            assert!(found.unknown[0].contains("older than 2.38"), "{found:?}");
+        }
         other => panic!("no task {other}"),
     }
 }
 
 /// A process that does `task`.
-fn child(host: &Host, task: &str) -> Command {
+pub fn child(host: &Host, task: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "child", "--nocapture"]);
     command.env(TASK, task).env(UNIT, &host.unit).env(SOURCE, &host.repo);

@@ -6,9 +6,11 @@
 mod common;
 mod crash;
 mod elsewhere;
+mod hidden;
 mod making;
 mod matrix;
 mod overlooked;
+mod strangers;
 mod sweep;
 
 /// The body of the processes that the tests start. On its own it does nothing.

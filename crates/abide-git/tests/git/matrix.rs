@@ -13,14 +13,14 @@ use crate::common::{Host, LONG, commit, git, gits, try_git, write};
 use crate::elsewhere::with_submodules;
 
 /// What each state needs: the host, the tree, the branch of the tree.
-type Enter = fn(&Host, &Path, &str);
-type Check = fn(&MountEvidence, &str);
+pub type Enter = fn(&Host, &Path, &str);
+pub type Check = fn(&MountEvidence, &str);
 
-struct State {
-    name: &'static str,
-    enter: Enter,
-    verdict: Verdict,
-    check: Check,
+pub struct State {
+    pub name: &'static str,
+    pub enter: Enter,
+    pub verdict: Verdict,
+    pub check: Check,
 }
 
 pub fn file(code: &str, path: &str) -> FileChange {
@@ -277,7 +277,7 @@ fn each_state_of_a_clone_is_seen_for_what_it_is_and_survives_the_trash() {
     STATES.iter().for_each(|state| see_and_survive(state, Isolation::Clone));
 }
 
-fn see_and_survive(state: &State, isolation: Isolation) {
+pub fn see_and_survive(state: &State, isolation: Isolation) {
     let host = Host::new();
     let before = host.state();
     let (mount, made) = host.make(isolation);
@@ -416,7 +416,7 @@ fn files_that_were_carried_over_or_set_up_count_only_once_they_change() {
         let made = abide_git::materialise(&host.wanted(&mount), &mut |_| {}).unwrap();
         write(made.tree.join("setup.env"), "made by the set-up");
         assert_eq!(host.evidence(&mount).files, [file("!!", "setup.env")]);
-        abide_git::settle(&host.unit, &mount, LONG).unwrap();
+        host.settle(&mount);
         assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean);
         write(made.tree.join(".env"), "A=2 and more");
         assert_eq!(host.evidence(&mount).files, [file("!!", ".env")]);
