@@ -8,6 +8,7 @@ mod census;
 #[allow(dead_code)]
 #[path = "../host/common.rs"]
 mod common;
+mod hidden;
 mod isolation;
 mod matrix;
 mod repo;

@@ -4,28 +4,29 @@
 use std::path::Path;
 
 use crate::common::{Host, kill, wait_for_death};
+use crate::hidden;
 use crate::repo::{git, host_with_repo, load, repo, traces, tree};
 
 /// What the state of a tree means.
 #[derive(Clone, Copy, PartialEq)]
-enum Means {
+pub enum Means {
     Clean,
     Dirty,
     Unpushed,
     Unknown,
 }
 
-struct State {
-    name: &'static str,
-    means: Means,
-    make: fn(&Host, &Path),
+pub struct State {
+    pub name: &'static str,
+    pub means: Means,
+    pub make: fn(&Host, &Path),
 }
 
-fn change(tree: &Path, file: &str, text: &str) {
+pub fn change(tree: &Path, file: &str, text: &str) {
     std::fs::write(tree.join(file), text).unwrap();
 }
 
-fn commit(host: &Host, tree: &Path, file: &str) {
+pub fn commit(host: &Host, tree: &Path, file: &str) {
     change(tree, file, &format!("{file}\n"));
     git(host, tree, &["add", file]);
     git(host, tree, &["commit", "-qm", file]);
@@ -232,7 +233,8 @@ fn fingerprint(host: &Host, tree: &Path) -> Vec<String> {
 /// Makes every state in a worktree and in a clone, ends the instance in one way, and looks what became of it.
 fn for_every_state(args: &[&str], end: fn(&Host, &str), then: fn(&Host, &str, &State, &[String])) {
     for isolation in ["worktree", "clone"] {
-        for state in STATES {
+        let of_a_clone = if isolation == "clone" { hidden::OF_A_CLONE } else { &[] };
+        for state in STATES.iter().chain(hidden::STATES).chain(of_a_clone) {
             let host = host_with_repo();
             let id = load(&host, &[&["--isolation", isolation], args].concat());
             (state.make)(&host, &tree(&host, &id));

@@ -64,13 +64,13 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
     crash::point("engine.finish.stamped");
     let because = instance.status.because.clone();
     match instance.status.status {
-        Status::Ending(why) => {
+        Status::Ending(_) => {
             if !stop_processes(&unit, id) {
                 return Err(Error::StillRuns(id));
             }
             crash::point("engine.finish.stopped");
-            // Work stays in the trash for its whole time. One that ended clean was looked at a moment ago.
-            lock.note_work(why != Ending::Clean && trees::verdict(store, &instance) != Verdict::Clean)?;
+            // What may be work stays in the trash for its whole time.
+            lock.note_work(trees::may_hold_work(store, &instance))?;
             trees::release(store, &instance).map_err(|problem| {
                 Error::Other(format!("{} can not be removed yet: {problem}", id.display_name()))
             })?;

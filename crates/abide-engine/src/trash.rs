@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use abide_capsule::unit::Unit;
 use abide_config::Settings;
-use abide_model::retention::{self, Held, Limits};
+use abide_model::retention::{self, Contents, Held, Limits};
 use abide_model::{Decided, Instance, InstanceId};
 use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
@@ -76,8 +76,9 @@ pub fn expired(
 ) -> Result<Vec<Decided<TrashName>>, Error> {
     let names = store.trash_names()?;
     let held = |name: &TrashName| {
-        let (bytes, work) = (store.trash_size(name, until).unwrap_or(0), store.trash_holds_work(name));
-        Held { since: name.when, bytes, work }
+        let bytes = store.trash_size(name, until).unwrap_or(0);
+        let contents = if store.trash_holds_work(name) { Contents::PerhapsWork } else { Contents::NoWork };
+        Held { since: name.when, bytes, contents }
     };
     let held: Vec<Held> = names.iter().map(held).collect();
     let limits = Limits {

@@ -86,18 +86,24 @@ pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance,
         crash::point("engine.trees.made");
     }
     if !instance.recipe.setup.is_empty() {
-        setup::run(around, &instance)?;
-        crash::point("engine.trees.set-up");
-        // What it made is no work of anybody's.
-        let unit = around.store.layout().unit(instance.id);
-        for mount in isolated(&instance) {
-            abide_git::settle(&unit, mount, TO_LOOK)?;
-        }
+        set_up(around, &instance)?;
     }
     around.store.update(instance.id, |now| -> Result<Instance, Error> {
         now.prepared = true;
         Ok(now.clone())
     })
+}
+
+/// Runs the set-up command. What it makes, even if it fails, is no work of anybody's; what was there before it ran is.
+fn set_up(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
+    let unit = around.store.layout().unit(instance.id);
+    let look = |mount| Ok((mount, abide_git::before_setup(&unit, mount, TO_LOOK)?));
+    let before: Vec<_> = isolated(instance).map(look).collect::<Result<_, Error>>()?;
+    let done = setup::run(around, instance);
+    crash::point("engine.trees.set-up");
+    let settled =
+        before.iter().try_for_each(|(mount, before)| abide_git::settle(&unit, mount, before, TO_LOOK));
+    done.and(settled.map_err(Error::from))
 }
 
 fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
@@ -199,6 +205,11 @@ fn guest_among(
 
 fn isolated(instance: &Instance) -> impl Iterator<Item = &Mount> {
     instance.recipe.mounts.iter().filter(|mount| mount.tree.is_some())
+}
+
+/// Whether the trees of `instance` may hold something that exists nowhere else.
+pub fn may_hold_work(store: &Store, instance: &Instance) -> bool {
+    evidence::may_hold_work(&evidence(store, instance))
 }
 
 /// What all of that amounts to.

@@ -164,14 +164,16 @@ impl View<'_> {
         tips: &mut Vec<Tip>,
         found: &mut MountEvidence,
     ) -> Result<(), GitError> {
-        let is_new = |r: &&Ref| self.is_ours(r) && !r.name.starts_with(HEADS) && !safe.commits.contains(&r.oid);
+        let is_new =
+            |r: &&Ref| self.is_ours(r) && !r.name.starts_with(HEADS) && !safe.commits.contains(&r.oid);
         if !self.refs.iter().any(|r| is_new(&r)) {
             return Ok(());
         }
         if let Some(host) = host {
             safe.add_host(host);
         }
-        let is_new = |r: &&Ref| self.is_ours(r) && !r.name.starts_with(HEADS) && !safe.commits.contains(&r.oid);
+        let is_new =
+            |r: &&Ref| self.is_ours(r) && !r.name.starts_with(HEADS) && !safe.commits.contains(&r.oid);
         let objects = refs::objects(self.git)?;
         for r in self.refs.iter().filter(is_new) {
             let Some(object) = objects.get(&r.name) else { continue };
@@ -183,7 +185,9 @@ impl View<'_> {
                 // A fetch brings the tags of others along, and git does not note which ones it brought.
                 match object.tagged {
                     Some(when) if when < self.made.0 / 1000 => {
-                        found.guesses.push(format!("tag {name} is older than the tree, and was taken for fetched"));
+                        found
+                            .guesses
+                            .push(format!("tag {name} is older than the tree, and was taken for fetched"));
                     }
                     _ => found.refs.push(format!("tag {name}, with its message")),
                 }

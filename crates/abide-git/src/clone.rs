@@ -33,7 +33,8 @@ pub(crate) fn make(
     // another user's files, git copies, unless `--local` was asked for. Borrowing them instead (`--shared`, or the
     // alternates that the source may have, hence `--dissociate`) would let a collection of garbage in the source delete
     // ours.
-    let args = ["clone", "-q", "--dissociate", "--no-checkout", "--upload-pack", SERVE, "--origin", host, "--"];
+    let args =
+        ["clone", "-q", "--dissociate", "--no-checkout", "--upload-pack", SERVE, "--origin", host, "--"];
     let args = args.iter().map(AsRef::as_ref).chain([source.top.as_os_str(), tree.as_os_str()]);
     trusting(&source.git, source).run(args)?;
     let git = Git::in_tree(tree, deadline).fetching();

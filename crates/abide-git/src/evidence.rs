@@ -230,7 +230,9 @@ pub fn settle(unit: &Path, mount: &Mount, before: &BeforeSetup, limit: Duration)
     let now = Tree::open(&site, mount.isolation, Deadline::within(limit))?.baseline()?;
     let mut given = site.read::<Baseline>(BASELINE)?.unwrap_or_default();
     let BeforeSetup(before) = before;
-    given.ignored.extend(now.ignored.into_iter().filter(|(path, stamp)| before.ignored.get(path) != Some(stamp)));
+    given
+        .ignored
+        .extend(now.ignored.into_iter().filter(|(path, stamp)| before.ignored.get(path) != Some(stamp)));
     given.modules.extend(now.modules.into_iter().filter(|oid| !before.modules.contains(oid)));
     site.write(BASELINE, &given)
 }

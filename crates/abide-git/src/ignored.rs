@@ -275,7 +275,9 @@ enum Rebuilt {
 fn rebuilt(tree: &Path, path: &Path, is_dir: bool) -> Rebuilt {
     let dir = if is_dir { Some(path) } else { path.parent() };
     let has_name = |names: &str| {
-        dir.is_some_and(|dir| dir.components().any(|part| names.split(' ').any(|name| part.as_os_str() == name)))
+        dir.is_some_and(|dir| {
+            dir.components().any(|part| names.split(' ').any(|name| part.as_os_str() == name))
+        })
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let has_ending = |endings: &str| !is_dir && endings.split(' ').any(|ending| name.ends_with(ending));

@@ -91,7 +91,8 @@ impl InnerRepositories {
             Some(inner) => (&inner.status, place.strip_prefix(&inner.place).unwrap_or(place)),
             None => (tree, place),
         };
-        let untracked = status.changes.iter().filter(|change| change.code == "??" && change.path.ends_with('/'));
+        let untracked =
+            status.changes.iter().filter(|change| change.code == "??" && change.path.ends_with('/'));
         status.ignored.iter().any(|entry| place.starts_with(entry))
             || untracked.into_iter().any(|change| place.starts_with(&change.path))
     }
@@ -183,7 +184,9 @@ impl InnerRepository {
             linked: &linked,
         };
         view.look(None, &self.git_dir.join("abide-spare"), &format!("{shown}: "), found)?;
-        found.stashes.extend(refs::stashes(&git, &refs)?.into_iter().map(|(_, text)| format!("{shown}: {text}")));
+        found
+            .stashes
+            .extend(refs::stashes(&git, &refs)?.into_iter().map(|(_, text)| format!("{shown}: {text}")));
         Ok(())
     }
 }
@@ -191,6 +194,7 @@ impl InnerRepository {
 /// What was found in the repository at `place`, by paths in the tree.
 fn in_tree(found: Uncompared, place: &Path) -> Uncompared {
     let shown = named(place);
-    let files: Ignored = found.files.into_iter().map(|(path, stamp)| (format!("{shown}/{path}"), stamp)).collect();
+    let files: Ignored =
+        found.files.into_iter().map(|(path, stamp)| (format!("{shown}/{path}"), stamp)).collect();
     Uncompared { files, guesses: found.guesses.into_iter().map(|guess| format!("{shown}/{guess}")).collect() }
 }

@@ -38,12 +38,10 @@ impl LinkedWorktrees {
 
     fn add(&mut self, admin: &Path, tree: &Path, shown: &str, deadline: Deadline) -> Result<(), GitError> {
         let git = Git::of_repository(admin, deadline).without_own_filters()?;
-        let has_files = gitdir::linked(tree).and_then(|dir| dir.canonicalize().ok()) == admin.canonicalize().ok();
-        let status = if has_files {
-            status::of(&git.clone().with("GIT_WORK_TREE", tree))?
-        } else {
-            staged(&git)?
-        };
+        let has_files =
+            gitdir::linked(tree).and_then(|dir| dir.canonicalize().ok()) == admin.canonicalize().ok();
+        let status =
+            if has_files { status::of(&git.clone().with("GIT_WORK_TREE", tree))? } else { staged(&git)? };
         self.files.extend(status.changes.iter().map(|change| FileChange {
             code: change.code.clone(),
             path: format!("{shown}/{}", change.path),
@@ -80,7 +78,10 @@ fn staged(git: &Git) -> Result<Status, GitError> {
         let out = git.run(["diff-index", "--cached", "--name-only", "-z", "HEAD", "--"])?;
         let names = out.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         status.changes = names
-            .map(|name| FileChange { code: "M ".to_owned(), path: String::from_utf8_lossy(name).into_owned() })
+            .map(|name| FileChange {
+                code: "M ".to_owned(),
+                path: String::from_utf8_lossy(name).into_owned(),
+            })
             .collect();
     }
     Ok(status)

@@ -177,7 +177,8 @@ fn moved_here(
     admin: Option<&Path>,
     git: &Git,
 ) -> Result<BTreeSet<String>, GitError> {
-    let mut names: BTreeSet<String> = [&record.branch, &status.branch].into_iter().flatten().cloned().collect();
+    let mut names: BTreeSet<String> =
+        [&record.branch, &status.branch].into_iter().flatten().cloned().collect();
     if let Some(admin) = admin {
         names.extend(gitdir::trail(&gitdir::git(admin, git), admin)?.branches);
     }

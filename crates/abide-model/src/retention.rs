@@ -13,7 +13,16 @@ pub struct Held {
     /// How much room it takes, in bytes.
     pub bytes: u64,
     /// Whether it may hold something that exists nowhere else.
-    pub work: bool,
+    pub contents: Contents,
+}
+
+/// What is known of what a unit in the trash holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// It was examined before it was removed, and certainly holds nothing that exists nowhere else.
+    NoWork,
+    /// It holds work, it could not be examined, or something in it was only taken for no work, say because of its name.
+    PerhapsWork,
 }
 
 /// How much is kept.
@@ -25,8 +34,8 @@ pub struct Limits {
     pub bytes: u64,
 }
 
-/// Which of `held`, given oldest first, have had their time: what is too old, then the oldest of what is too much. Work
-/// goes by age only: the operator was told for how long it is kept. So does the youngest: what was removed a moment ago
+/// Which of `held`, given oldest first, have had their time: what is too old, then the oldest of what is too much. What
+/// may be work goes by age only: the operator was told for how long it is kept, and a guess may be wrong. So does the youngest: what was removed a moment ago
 /// can be restored however large it is.
 pub fn expired(held: &[Held], limits: Limits, now: Timestamp) -> Vec<Decided<usize>> {
     let mut left: u64 = held.iter().map(|unit| unit.bytes).sum();
@@ -34,7 +43,7 @@ pub fn expired(held: &[Held], limits: Limits, now: Timestamp) -> Vec<Decided<usi
     for (index, unit) in held.iter().enumerate() {
         let reason = if unit.since.age(now) > limits.keep {
             "it is older than the trash keeps things"
-        } else if left > limits.bytes && !unit.work && index + 1 < held.len() {
+        } else if left > limits.bytes && unit.contents == Contents::NoWork && index + 1 < held.len() {
             "it is the oldest without work of more than the trash holds"
         } else {
             continue;
@@ -62,14 +71,14 @@ mod tests {
         let unit = |(index, &(days, bytes)): (usize, &(i64, u64))| Held {
             since: Timestamp(now.0 - days * DAY),
             bytes,
-            work: work.contains(&index),
+            contents: if work.contains(&index) { Contents::PerhapsWork } else { Contents::NoWork },
         };
         let held: Vec<Held> = held.iter().enumerate().map(unit).collect();
         expired(&held, LIMITS, now).into_iter().map(|decided| decided.decision).collect()
     }
 
     #[test]
-    fn work_goes_by_age_only() {
+    fn what_may_be_work_goes_by_age_only() {
         assert_eq!(gone_beside_work(&[(5, 60), (4, 30), (3, 40), (2, 20)], &[0]), [1, 2]);
         assert!(gone_beside_work(&[(5, 200), (4, 200)], &[0]).is_empty());
         assert_eq!(gone_beside_work(&[(15, 1), (4, 200)], &[0, 1]), [0]);

@@ -383,7 +383,8 @@ fn a_directory_that_git_may_not_read_is_not_known_to_be_clean() {
         let host = Host::new();
         let (mount, made) = host.make(isolation);
         write(made.tree.join("locked/work"), "w");
-        let mode = |mode| fs::set_permissions(made.tree.join("locked"), fs::Permissions::from_mode(mode)).unwrap();
+        let mode =
+            |mode| fs::set_permissions(made.tree.join("locked"), fs::Permissions::from_mode(mode)).unwrap();
         mode(0o000);
         let found = host.evidence(&mount);
         mode(0o700);

@@ -29,7 +29,10 @@ fn a_restore_into_another_repository_is_refused_and_changes_nothing() {
     release(&host.unit, &mount, LONG).unwrap();
     let original = host.path("original");
     fs::rename(&host.repo, &original).unwrap();
-    git(host.remote.parent().unwrap(), ["clone", "-q", host.remote.to_str().unwrap(), host.repo.to_str().unwrap()]);
+    git(
+        host.remote.parent().unwrap(),
+        ["clone", "-q", host.remote.to_str().unwrap(), host.repo.to_str().unwrap()],
+    );
     let before = state(&host.repo);
     for refused in [check_restore(&host.unit, &mount, LONG).err(), restore(&host.unit, &mount, LONG).err()] {
         let refused = refused.unwrap();
@@ -51,7 +54,10 @@ fn a_restore_into_a_clone_that_has_all_of_it_works() {
     commit(&made.tree, "a", "1");
     release(&host.unit, &mount, LONG).unwrap();
     fs::remove_dir_all(&host.repo).unwrap();
-    git(host.remote.parent().unwrap(), ["clone", "-q", host.remote.to_str().unwrap(), host.repo.to_str().unwrap()]);
+    git(
+        host.remote.parent().unwrap(),
+        ["clone", "-q", host.remote.to_str().unwrap(), host.repo.to_str().unwrap()],
+    );
     restore(&host.unit, &mount, LONG).unwrap();
     gits(&made.tree, &["fsck --no-progress", "log -1"]);
 }
@@ -123,7 +129,8 @@ fn a_repository_of_another_user_that_is_declared_safe_comes_and_goes() {
     for isolation in [None, Some("clone")] {
         let host = Host::new();
         chown_all(&host.repo);
-        let config = format!("[safe]\n\tdirectory = \"{}\"\n", host.repo.display().to_string().replace('\n', "\\n"));
+        let config =
+            format!("[safe]\n\tdirectory = \"{}\"\n", host.repo.display().to_string().replace('\n', "\\n"));
         come_and_go(&host, &config, isolation);
     }
 }
@@ -142,7 +149,10 @@ fn a_git_that_can_not_try_a_merge_leaves_it_unknown() {
     commit(&made.tree, "a", "1");
     gits(&host.repo, &["commit -q --allow-empty -m more", "push -q origin main"]);
     let old = host.path("old-git");
-    write(old.join("git"), "#!/bin/sh\nfor w; do [ \"$w\" = merge-tree ] && echo 'usage: git merge-tree' >&2 && exit 129; done\nPATH=${PATH#*:} exec git \"$@\"\n");
+    write(
+        old.join("git"),
+        "#!/bin/sh\nfor w; do [ \"$w\" = merge-tree ] && echo 'usage: git merge-tree' >&2 && exit 129; done\nPATH=${PATH#*:} exec git \"$@\"\n",
+    );
     fs::set_permissions(old.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", old.display(), std::env::var("PATH").unwrap());
     let out = child(&host, "look with an old git").env("PATH", path).output().unwrap();
@@ -151,13 +161,8 @@ fn a_git_that_can_not_try_a_merge_leaves_it_unknown() {
 
 #[test]
 fn files_put_into_an_unfinished_tree_are_neither_deleted_nor_overlooked() {
-    let ways: [(&str, fn(&Path)); 3] = [
-        ("notes", |tree| write(tree.join("notes"), "by hand")),
-        ("file", |tree| write(tree.join("file"), "changed by hand")),
-        ("key.env", |tree| write(tree.join("key.env"), "by hand")),
-    ];
     for isolation in [Worktree, Clone] {
-        for (name, put) in ways {
+        for name in ["notes", "file", "key.env"] {
             for point in ["git.materialise.made", "git.materialise.settled"] {
                 let host = Host::new();
                 let mut command = child(&host, "make");
@@ -169,14 +174,13 @@ fn files_put_into_an_unfinished_tree_are_neither_deleted_nor_overlooked() {
                 let tree = host.unit.join("tree/shop");
                 assert!(tree.is_dir());
                 assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "{isolation}, {point}");
-                put(&tree);
+                write(tree.join(name), "by hand");
                 let found = host.evidence(&mount);
                 assert_eq!(found.verdict(), Verdict::Unknown, "{isolation}, {name}, {point}: {found:?}");
-                let by_hand = fs::read_to_string(tree.join(name)).unwrap();
                 let made = materialise(&host.wanted(&mount), &mut |_| {}).unwrap();
                 assert_eq!(made.notices.len(), 1, "{made:?}");
                 let aside = host.unit.join("tree/shop-unfinished").join(name);
-                assert_eq!(fs::read_to_string(aside).unwrap(), by_hand);
+                assert_eq!(fs::read_to_string(aside).unwrap(), "by hand");
                 assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean);
             }
         }

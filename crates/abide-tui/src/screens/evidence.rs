@@ -39,6 +39,11 @@ fn of_mount(mount: &MountEvidence) -> Vec<Item> {
     group("unpushed", count(mount.ahead.len(), "branch", "branches"), ahead);
     let stashes = mount.stashes.iter().map(Line::from).collect();
     group("stashed", count(mount.stashes.len(), "stash", "stashes"), stashes);
+    let refs = mount.refs.iter().map(Line::from).collect();
+    group("made here", count(mount.refs.len(), "tag or ref", "tags and refs"), refs);
+    let linked = mount.linked.iter().map(|place| Line::elastic(Tone::Plain, place)).collect();
+    let named = count(mount.linked.len(), "worktree elsewhere", "worktrees elsewhere");
+    group("needed by", format!("{named}, dead without this clone"), linked);
     items
 }
 
@@ -75,6 +80,8 @@ pub fn summary(mounts: &[MountEvidence]) -> Line {
         (all(|m| m.files.len()), "file", "files"),
         (all(|m| m.ahead.len()), "branch ahead", "branches ahead"),
         (all(|m| m.stashes.len()), "stash", "stashes"),
+        (all(|m| m.refs.len()), "tag or ref", "tags and refs"),
+        (all(|m| m.linked.len()), "worktree elsewhere", "worktrees elsewhere"),
         (all(|m| usize::from(m.operation.is_some())), "unfinished operation", "unfinished operations"),
         (all(|m| usize::from(!m.unknown.is_empty())), "mount unknown", "mounts unknown"),
     ];
