@@ -14,3 +14,4 @@ mod matrix;
 mod repo;
 mod screens;
 mod trash;
+mod trouble;

@@ -21,7 +21,7 @@ pub fn host_with_repo() -> Host {
     git(&host, &work, &["init", "-q", "-b", "main", "repo"]);
     let repo = work.join("repo");
     std::fs::write(repo.join("README"), "hello\n").unwrap();
-    std::fs::write(repo.join(".gitignore"), "*.secret\nbuild/\n").unwrap();
+    std::fs::write(repo.join(".gitignore"), "*.secret\nbuild/\ntarget/\n").unwrap();
     git(&host, &repo, &["add", "-A"]);
     git(&host, &repo, &["commit", "-qm", "first"]);
     git(&host, &repo, &["remote", "add", "origin", work.join("origin.git").to_str().unwrap()]);

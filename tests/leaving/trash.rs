@@ -42,8 +42,8 @@ fn what_is_too_old_or_too_much_goes_oldest_first_and_a_dry_run_only_says_so() {
 
 /// Makes something large that is nobody's work.
 fn fill(tree: &Path) {
-    std::fs::create_dir(tree.join("build")).unwrap();
-    std::fs::write(tree.join("build/large"), vec![7; 1_200_000]).unwrap();
+    std::fs::create_dir(tree.join("target")).unwrap();
+    std::fs::write(tree.join("target/large"), vec![7; 1_200_000]).unwrap();
 }
 
 #[test]

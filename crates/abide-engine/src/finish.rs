@@ -26,8 +26,13 @@ pub enum Outcome {
     Running,
     /// It is kept, for this reason.
     Kept(String),
-    /// It was removed, for this reason.
-    Removed(String),
+    /// It was removed.
+    Removed {
+        /// Why.
+        because: String,
+        /// What stays behind elsewhere, and how to remove it.
+        left: Vec<String>,
+    },
 }
 
 /// Decides about the instance `id`, whose capsule has stopped, and carries the decision out. What fails is tried again by
@@ -35,6 +40,49 @@ pub enum Outcome {
 ///
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
 pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+    let finished = decide_and_carry_out(store, id, policy);
+    match &finished {
+        // Another process is at it, and knows better.
+        Err(Error::Store(abide_store::Error::Locked { .. })) => {}
+        Err(error) => note_obstacle(store, id, &error.to_string()),
+        Ok(_) => {}
+    }
+    finished
+}
+
+/// Writes down what is in the way of a removal, so that every list shows it.
+fn note_obstacle(store: &Store, id: InstanceId, obstacle: &str) {
+    let is_new = |instance: &Instance| {
+        matches!(instance.status.status, Status::Ending(_))
+            && instance.status.obstacle.as_deref() != Some(obstacle)
+    };
+    if !store.read(id).is_ok_and(|instance| is_new(&instance)) {
+        return;
+    }
+    let noted = store.update(id, |instance| -> Result<(), Error> {
+        if is_new(instance) {
+            instance.status.obstacle = Some(obstacle.to_owned());
+        }
+        Ok(())
+    });
+    if let Err(error) = noted {
+        tracing::warn!(%id, "what is in the way of its removal could not be written down: {error}");
+    }
+}
+
+/// Takes back the removal of the instance `id`, which could not be carried out. Its trees are made known to git again, as
+/// far as they were given up.
+pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<(), Error> {
+    let instance = store.update(id, |instance| -> Result<Instance, Error> {
+        instance.apply(&Event::RemovalTakenBack, "the operator took its removal back", clock::now())?;
+        Ok(instance.clone())
+    })?;
+    trees::reconnect(store, &instance, told)
+        .map(drop)
+        .map_err(|problem| Error::Other(format!("{} is kept, but {problem}", id.display_name())))
+}
+
+fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
     let unit = live::unit(store, id);
     let (mut lock, record, verdict) = looked_at(store, id, &unit, policy)?;
     let mut instance = lock.instance().clone();
@@ -71,15 +119,16 @@ pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<O
             crash::point("engine.finish.stopped");
             // What may be work stays in the trash for its whole time.
             lock.note_work(trees::may_hold_work(store, &instance))?;
-            trees::release(store, &instance).map_err(|problem| {
+            let left = trees::release(store, &instance).map_err(|problem| {
                 Error::Other(format!("{} can not be removed yet: {problem}", id.display_name()))
             })?;
+            left.iter().for_each(|left| tracing::warn!(%id, "{left}"));
             crash::point("engine.finish.released");
             let name = lock.trash(clock::now())?;
             crash::point("engine.finish.trashed");
             tracing::info!(%id, %name, "removed: {because}");
             note_outcome(store, &instance, "removed", &because);
-            Ok(Outcome::Removed(because))
+            Ok(Outcome::Removed { because, left })
         }
         Status::Restorable(_) => {
             // Several come here for one end: the hook of the keeper, and whoever asked it to stop.

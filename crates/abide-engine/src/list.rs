@@ -50,6 +50,8 @@ pub struct Row {
     pub since: Timestamp,
     /// What led to it.
     pub because: String,
+    /// What is in the way of its removal, where that was decided and can not be carried out.
+    pub obstacle: Option<String>,
     /// Whose decision it is, where it needed one: `operator`, `policy` or `undecided`.
     pub decided_by: Option<DecidedBy>,
     /// When it was made.
@@ -131,6 +133,7 @@ impl From<&Instance> for Row {
             reason: instance.status.status.reason().map(str::to_owned),
             since: instance.status.since,
             because: instance.status.because.clone(),
+            obstacle: instance.status.obstacle.clone(),
             decided_by: instance.status.decided_by,
             created: instance.created,
             generation: instance.generation,

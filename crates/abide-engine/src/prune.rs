@@ -58,6 +58,8 @@ pub struct Plan {
     pub worktrees: Vec<Registration>,
     /// The same, but in a store that never held anything: it may not be the one that they are of.
     pub doubtful: Vec<Registration>,
+    /// Instances whose removal was decided, tried again just now, and can not be carried out.
+    pub stuck: Vec<Instance>,
     /// How many kept instances are not touched because it was not asked for.
     pub left_alone: usize,
 }
@@ -81,7 +83,10 @@ pub fn plan(
     // A disk that is not mounted looks like that.
     let blank = entries.is_empty() && trashed.is_empty() && !store.layout().outcomes_file().exists();
     let (worktrees, doubtful) = if blank { (Vec::new(), orphans) } else { (orphans, Vec::new()) };
-    Ok(Plan { instances, trash: trash::expired(store, settings, None)?, worktrees, doubtful, left_alone })
+    let is_stuck = |instance: &&Instance| matches!(instance.status.status, Status::Ending(_));
+    let stuck = entries.iter().filter_map(Entry::sound).filter(is_stuck).cloned().collect();
+    let trash = trash::expired(store, settings, None)?;
+    Ok(Plan { instances, trash, worktrees, doubtful, stuck, left_alone })
 }
 
 /// What git knows of ours in the repository of `dir` that is gone. Somebody may have deleted a unit by hand.

@@ -10,6 +10,7 @@ use crate::boot;
 use crate::conversation;
 use crate::daemons::SPARED;
 use crate::error::Error;
+use crate::finish;
 use crate::follow::{self, Look};
 use crate::start::{self, Started, Surroundings};
 
@@ -17,6 +18,10 @@ use crate::start::{self, Started, Surroundings};
 pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
     // What was reported in the last run counts for that run only.
     let before = around.store.read(id)?;
+    if matches!(before.status.status, Status::Ending(_)) {
+        (around.told)(&format!("{} was being removed, which is taken back", id.display_name()));
+        finish::take_back(around.store, id, around.told)?;
+    }
     let before = follow::follow(around.store, before, None, Look::Close);
     conversation::refuse_open(around.store, &before)?;
     let instance = around.store.update(id, |instance| -> Result<Instance, Error> {

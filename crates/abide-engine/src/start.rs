@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use abide_capsule::session::{Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_config::{Name, Settings, Workspace};
-use abide_model::{Event, Instance, Session, Substrate};
+use abide_model::{Event, Instance, InstanceId, Session, Substrate};
 use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::clock;
@@ -34,6 +34,8 @@ pub struct Surroundings<'a> {
     pub size: Size,
     /// Whether resumed agents go on by themselves with a turn that was cut, this once.
     pub continue_turn: bool,
+    /// The set-up command that is configured now; none where the configuration can not be read.
+    pub setup: Option<Vec<String>>,
     /// Hears, line by line, of what takes its time.
     pub told: &'a dyn Fn(&str),
 }
@@ -44,6 +46,8 @@ pub const ISOLATION: &str = "isolation";
 /// An instance that runs.
 #[derive(Debug)]
 pub struct Started {
+    /// Why git does not work in its trees, each with what to do.
+    pub faults: Vec<String>,
     /// What the operator should know about how it was started, and how long it will run.
     pub warnings: Vec<String>,
 }
@@ -55,7 +59,7 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, 
     match launch(around, instance) {
         Ok((outcome, mut warnings)) => {
             warnings.extend(outcome.warning().map(str::to_owned));
-            Ok(Started { warnings })
+            Ok(Started { faults: faults(around, instance.id), warnings })
         }
         Err(error) => {
             tracing::warn!(id = %instance.id, "start failed: {error}");
@@ -66,6 +70,10 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, 
             Err(error)
         }
     }
+}
+
+fn faults(around: &Surroundings<'_>, id: InstanceId) -> Vec<String> {
+    around.store.read(id).map_or_else(|_| Vec::new(), |instance| trees::faults(around.store, &instance))
 }
 
 fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Vec<String>), Error> {

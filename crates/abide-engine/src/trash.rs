@@ -18,6 +18,17 @@ use crate::trees;
 pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, Error> {
     // Until it has its name, or none, no new instance gets that.
     let naming = store.lock_claims()?;
+    // Nothing is moved that can not be whole again.
+    if let Some(entry) = store.trashed()?.into_iter().find(|entry| entry.name == *name)
+        && let Ok(instance) = &entry.content
+    {
+        trees::check_restore(&store.layout().trashed(name), instance).map_err(|problem| {
+            Error::Other(format!(
+                "{} stays in the trash, and nothing was changed: {problem}",
+                name.id.display_name()
+            ))
+        })?;
+    }
     let id = store.restore(name, clock::now())?;
     let called = store.read(id)?.name;
     let taken = called.filter(|called| match store.resolve(called) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_git::{Drift, Wanted};
+use abide_git::{Drift, Repair, Wanted};
 use abide_model::evidence::{self, FileChange, HostRepo, MountEvidence, Verdict};
 use abide_model::recipe::Mount;
 use abide_model::{Extra, Instance, InstanceId, Isolation, Status};
@@ -75,12 +75,21 @@ pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, unit: &
 }
 
 /// Makes the directories of `instance` ready for its sessions, and gives it as it is then. What was ready before is only
-/// connected: a preserved tree is never made anew or brought up to date.
+/// connected: a preserved tree is never brought up to date, and made anew only if it is gone.
 pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
-    if instance.prepared {
-        return reconnect(around.store, instance, around.told);
-    }
     let mut instance = instance.clone();
+    if instance.prepared {
+        instance = reconnect(around.store, &instance, around.told)?;
+        if !repair(around, &instance)? {
+            return Ok(instance);
+        }
+        // Whatever the set-up made is gone, too.
+        instance = around.store.update(instance.id, |now| -> Result<Instance, Error> {
+            now.prepared = false;
+            Ok(now.clone())
+        })?;
+    }
+    instance = with_current_setup(around, &instance)?;
     if instance.recipe.mounts.iter().any(|mount| mount.tree.is_some()) {
         instance = make(around, &instance)?;
         crash::point("engine.trees.made");
@@ -92,6 +101,53 @@ pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance,
         now.prepared = true;
         Ok(now.clone())
     })
+}
+
+/// Makes worktrees work again that were removed by hand, or forgotten by git; whether the files of one are new.
+fn repair(around: &Surroundings<'_>, instance: &Instance) -> Result<bool, Error> {
+    let unit = around.store.layout().unit(instance.id);
+    let mut is_new = false;
+    for mount in isolated(instance) {
+        let told = &mut |line: &str| (around.told)(line);
+        is_new |= abide_git::repair(instance.id, &unit, mount, TO_MAKE, told)? == Some(Repair::Remade);
+        let is_gone = abide_git::tree(&unit, mount).is_some_and(|tree| !tree.exists());
+        if let (true, Some(fault)) = (is_gone, abide_git::fault(&unit, mount, TO_LOOK)) {
+            return Err(Error::Other(format!("{fault}; `abide eject {}` removes the rest", instance.id)));
+        }
+    }
+    Ok(is_new)
+}
+
+/// The instance with the set-up command that is configured now: one that failed may have been corrected since.
+fn with_current_setup(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
+    let Some(current) = around.setup.as_ref().filter(|current| **current != instance.recipe.setup) else {
+        return Ok(instance.clone());
+    };
+    match current.is_empty() {
+        true => (around.told)("no set-up command is configured any more, so none is run"),
+        false => (around.told)("the set-up command is not the one of the last start: it was changed since"),
+    }
+    around.store.update(instance.id, |now| -> Result<Instance, Error> {
+        now.recipe.setup.clone_from(current);
+        Ok(now.clone())
+    })
+}
+
+/// Why git does not work in the trees of `instance`, each with what to do.
+pub fn faults(store: &Store, instance: &Instance) -> Vec<String> {
+    let unit = store.layout().unit(instance.id);
+    isolated(instance).filter_map(|mount| abide_git::fault(&unit, mount, TO_LOOK)).collect()
+}
+
+/// Worktrees elsewhere that belong to a clone of `instance`, and do not work without it.
+pub fn linked_elsewhere(store: &Store, instance: &Instance) -> Vec<PathBuf> {
+    let unit = store.layout().unit(instance.id);
+    isolated(instance).flat_map(|mount| abide_git::linked_elsewhere(&unit, mount)).collect()
+}
+
+/// Refuses if the trees of `instance`, whose unit is at `unit` in the trash, can not be given back to their repositories.
+pub fn check_restore(unit: &Path, instance: &Instance) -> Result<(), Error> {
+    isolated(instance).try_for_each(|mount| Ok(abide_git::check_restore(unit, mount, TO_RELEASE)?))
 }
 
 /// Runs the set-up command. What it makes, even if it fails, is no work of anybody's; what was there before it ran is.
@@ -219,15 +275,20 @@ pub fn verdict(store: &Store, instance: &Instance) -> Verdict {
 
 /// Gives the trees of `instance` up before its unit goes to the trash: git forgets them, and everything that brings them
 /// back is in the unit.
-pub fn release(store: &Store, instance: &Instance) -> Result<(), Error> {
+///
+/// Returns what stays behind in a repository that is not where it was.
+pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, Error> {
     let unit = store.layout().unit(instance.id);
+    let mut left = Vec::new();
     abide_git::release_beside(&unit, &isolated(instance).collect::<Vec<_>>(), TO_RELEASE)?;
     for mount in isolated(instance) {
-        if let Some(branch) = abide_git::release(&unit, mount, TO_RELEASE)?.kept_branch {
+        let released = abide_git::release(&unit, mount, TO_RELEASE)?;
+        if let Some(branch) = released.kept_branch {
             tracing::warn!(id = %instance.id, branch, "the branch is used elsewhere and stays");
         }
+        left.extend(released.left);
     }
-    Ok(())
+    Ok(left)
 }
 
 /// Whether git has to be told of the trees of `instance` again: it came out of the trash, and nobody has done so to the end.

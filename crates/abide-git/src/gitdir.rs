@@ -19,6 +19,9 @@ const SMALL: u64 = 4 << 20;
 pub(crate) fn of_tree(tree: &Path, isolation: Isolation) -> Result<PathBuf, GitError> {
     let broken = |reason| Err(GitError::Broken { path: tree.to_owned(), reason });
     let link = tree.join(".git");
+    if tree.symlink_metadata().is_err() {
+        return broken("it is gone; a resume makes a worktree again from its branch, if that is still there");
+    }
     let Ok(meta) = fs::symlink_metadata(&link) else { return broken("its .git is missing") };
     match isolation {
         Isolation::Clone if meta.is_dir() => Ok(link),
@@ -215,6 +218,13 @@ pub(crate) fn modules(dir: &Path) -> Vec<PathBuf> {
 pub(crate) fn linked(tree: &Path) -> Option<PathBuf> {
     let bytes = fs::read(tree.join(".git")).ok()?;
     bytes.strip_prefix(b"gitdir: ").map(|path| tree.join(path_in(path)))
+}
+
+/// The repository that the worktree at `tree` says it belongs to, if that knows it.
+pub(crate) fn repository_of(tree: &Path) -> Option<PathBuf> {
+    let admin = linked(tree)?;
+    let common = fs::read(admin.join("commondir")).ok()?;
+    admin.join(path_in(&common)).canonicalize().ok()
 }
 
 /// `path` without steps up, also where nothing is there any more.

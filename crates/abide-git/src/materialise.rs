@@ -187,7 +187,7 @@ fn build(
     Ok(notices)
 }
 
-fn add_worktree(
+pub(crate) fn add_worktree(
     tree: &Path,
     source: &Source,
     record: &Record,

@@ -19,7 +19,7 @@ use crate::site::{Record, Site, first_free};
 use crate::{files, gitdir, registration};
 
 /// How the file begins by which a tree is tied to its repository.
-const LINK: &str = "gitdir: ";
+pub(crate) const LINK: &str = "gitdir: ";
 
 /// What came back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -222,7 +222,7 @@ fn tie_modules(site: &Site, saved: &Saved, admin: &Path, place: &Path, git: &Git
 }
 
 /// Writes a path as git does.
-fn write_path(file: &Path, before: &str, path: &Path) -> Result<(), GitError> {
+pub(crate) fn write_path(file: &Path, before: &str, path: &Path) -> Result<(), GitError> {
     let line = [before.as_bytes(), path.as_os_str().as_bytes(), b"\n"].concat();
     fs::write(file, line).doing("write", file)
 }

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Doing as _, GitError};
+use crate::gitdir;
 
 const RECORD: &str = "record.json";
 
@@ -36,9 +37,14 @@ impl Site {
         Some(Self { tree, notes, source: mount.source.clone() })
     }
 
-    /// The record of the tree; `None` if making it never began.
+    /// The record of the tree; `None` if making it never began. A repository that was moved is where the tree says, once
+    /// `git worktree repair` was run there.
     pub(crate) fn record(&self) -> Result<Option<Record>, GitError> {
-        self.read(RECORD)
+        let Some(mut record) = self.read::<Record>(RECORD)? else { return Ok(None) };
+        if record.isolation == Isolation::Worktree && !record.repo.is_dir() {
+            record.repo = gitdir::repository_of(&self.tree).unwrap_or(record.repo);
+        }
+        Ok(Some(record))
     }
 
     pub(crate) fn write_record(&self, record: &Record) -> Result<(), GitError> {

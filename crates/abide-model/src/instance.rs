@@ -142,7 +142,7 @@ impl Instance {
             name: None,
             scope,
             role,
-            status: Standing { status, since: now, because, decided_by: None, extra: Extra::new() },
+            status: Standing { status, since: now, because, decided_by: None, obstacle: None, extra: Extra::new() },
             policy: None,
             generation: 1,
             created: now,
@@ -174,6 +174,7 @@ impl Instance {
             since: now,
             because: because.to_owned(),
             decided_by: event.decided_by(),
+            obstacle: None,
             extra: Extra::new(),
         };
         self.remember();

@@ -140,6 +140,8 @@ pub enum Event {
     Discarded(Ending),
     /// It was taken back out of the trash.
     TakenFromTrash,
+    /// The operator takes its removal back, which could not be carried out.
+    RemovalTakenBack,
 }
 
 impl Event {
@@ -149,7 +151,9 @@ impl Event {
             Self::LeftKeeping(Kept::Kept) | Self::LeftFinishing(_) | Self::Discarded(Ending::Policy) => {
                 Some(DecidedBy::Policy)
             }
-            Self::CapsuleGone(Gone::Stopped) | Self::Discarded(_) => Some(DecidedBy::Operator),
+            Self::CapsuleGone(Gone::Stopped) | Self::Discarded(_) | Self::RemovalTakenBack => {
+                Some(DecidedBy::Operator)
+            }
             Self::LeftKeeping(_) | Self::CapsuleGone(_) => Some(DecidedBy::Undecided),
             _ => None,
         }
@@ -164,7 +168,7 @@ pub struct Refusal(pub &'static str);
 /// What `status` becomes when `event` happens.
 ///
 /// The same status again means that the event changes nothing, which is how repeated clean-up steps stay harmless.
-/// Two rules shape the table: a stamped [`Status::Ending`] is only ever finished or taken back from the trash, and
+/// Two rules shape the table: a stamped [`Status::Ending`] is only ever finished or taken back by the operator, and
 /// nothing but an operator's or a policy's decision leads from something restorable to an ending.
 pub fn next(status: &Status, event: &Event) -> Result<Status, Refusal> {
     use Status::{Active, Damaged, Ending, Restorable, Starting};
@@ -209,15 +213,16 @@ pub fn next(status: &Status, event: &Event) -> Result<Status, Refusal> {
             Err(Refusal("it is still being started; try again when it is up"))
         }
 
-        (Restorable(_), Event::TakenFromTrash) => Ok(status.clone()),
+        (Restorable(_), Event::TakenFromTrash | Event::RemovalTakenBack) => Ok(status.clone()),
+        (Starting { .. } | Active, Event::RemovalTakenBack) => Err(Refusal("it is not being removed")),
         (Starting { .. } | Active, Event::TakenFromTrash) => Err(Refusal("it is not in the trash")),
 
-        (Ending(_), Event::TakenFromTrash) => Ok(Restorable(Kept::Kept)),
+        (Ending(_), Event::TakenFromTrash | Event::RemovalTakenBack) => Ok(Restorable(Kept::Kept)),
         (Ending(_), Event::CapsuleGone(_) | Event::Discarded(_) | Event::LeftFinishing(_)) => {
             Ok(status.clone())
         }
         (Ending(_), Event::Launched | Event::CapsuleSeen | Event::LeftKeeping(_) | Event::Resume { .. }) => {
-            Err(Refusal("it is being removed; `abide trash restore` brings it back afterwards"))
+            Err(Refusal("it is being removed; `abide eject ID --keep` takes that back"))
         }
     }
 }
@@ -234,6 +239,8 @@ pub struct Standing {
     pub because: String,
     /// Whose decision it is, where it needed one.
     pub decided_by: Option<DecidedBy>,
+    /// What is in the way of a removal that was decided, in words.
+    pub obstacle: Option<String>,
     /// Fields of a newer abide.
     pub extra: Extra,
 }
@@ -253,6 +260,8 @@ struct Record {
     because: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     decided_by: Option<DecidedBy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    obstacle: Option<String>,
     #[serde(flatten)]
     extra: Extra,
 }
@@ -283,8 +292,8 @@ impl TryFrom<Record> for Standing {
             ),
             other => return Err(format!("unknown status `{other}`")),
         };
-        let Record { since, because, decided_by, extra, .. } = record;
-        Ok(Self { status, since, because, decided_by, extra })
+        let Record { since, because, decided_by, obstacle, extra, .. } = record;
+        Ok(Self { status, since, because, decided_by, obstacle, extra })
     }
 }
 
@@ -302,6 +311,7 @@ impl From<Standing> for Record {
             since: standing.since,
             because: standing.because,
             decided_by: standing.decided_by,
+            obstacle: standing.obstacle,
             extra: standing.extra,
         }
     }
@@ -339,6 +349,7 @@ mod tests {
         ("resume",                [NO,                           NO,                    NO,                       "starting",         NO,                  NO]),
         ("discarded",             [NO,                           NO,                    "ending (clean)",         "ending (clean)",   "=",                 NO]),
         ("taken from trash",      [NO,                           NO,                    NO,                       "=",                "restorable (kept)", NO]),
+        ("removal taken back",    [NO,                           NO,                    NO,                       "=",                "restorable (kept)", NO]),
     ];
 
     fn statuses() -> [Status; 6] {
@@ -367,6 +378,7 @@ mod tests {
             "resume" => Event::Resume { by: someone_else() },
             "discarded" => Event::Discarded(Ending::Clean),
             "taken from trash" => Event::TakenFromTrash,
+            "removal taken back" => Event::RemovalTakenBack,
             other => panic!("no event {other}"),
         }
     }
@@ -432,6 +444,7 @@ mod tests {
                 since: Timestamp(0),
                 because: "a test".into(),
                 decided_by: None,
+                obstacle: Some("git does not answer".into()),
                 extra: Extra::default(),
             };
             let json = serde_json::to_value(&standing).unwrap();

@@ -152,6 +152,7 @@ fn examine_store(context: &Context, mode: UnitMode) -> Vec<Finding> {
                 );
             }
             Entry::Sound(instance) => {
+                findings.extend(stuck(&instance));
                 let found = judge.judge(&context.store, instance.id);
                 findings.extend(found.and_then(|found| unprotected(&instance, &found)));
             }
@@ -169,6 +170,14 @@ fn unprotected(instance: &Instance, found: &InstanceProtection) -> Option<Findin
     };
     let Exposure { danger, remedy } = found.exposure.clone()?;
     Some(Finding::new(format!("instance {}", instance.id), grade, danger).advise(remedy))
+}
+
+/// A removal that was decided and can not be carried out.
+fn stuck(instance: &Instance) -> Option<Finding> {
+    let obstacle = instance.status.obstacle.as_ref()?;
+    let advice = format!("every look tries again; `abide eject {} --keep` takes it back", instance.id);
+    let detail = format!("is being removed, but: {obstacle}");
+    Some(Finding::new(format!("instance {}", instance.id), Grade::Problem, detail).advise(advice))
 }
 
 fn show(findings: &[Finding], context: &Context) -> Outcome {

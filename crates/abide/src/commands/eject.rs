@@ -49,8 +49,16 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         return Ok(context.printer.line("Nothing was ended.")?);
     }
     stop::see_to_daemons(&found.instance, args.spare_daemons, context)?;
-    finish::discard(&context.store, &found.instance, Ending::Discard, "ejected by the operator")
-        .map_err(CommandError::failed)?;
+    for place in trees::linked_elsewhere(&context.store, &found.instance) {
+        context.warn(&format!(
+            "the worktree {} belongs to this clone; it works again after `abide trash restore {id}`",
+            place.display()
+        ));
+    }
+    let finished =
+        finish::discard(&context.store, &found.instance, Ending::Discard, "ejected by the operator")
+            .map_err(CommandError::failed)?;
+    ended::tell_left(&finished, context);
     Ok(context.printer.line(ended::gone(id))?)
 }
 

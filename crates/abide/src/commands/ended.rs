@@ -52,7 +52,7 @@ pub fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
     while let Some(instance) = read()? {
         let policy = reconcile::policy(&context.config, &instance);
         match finish::finish(&context.store, id, policy) {
-            Ok(Finished::Removed(_)) => return Ok(None),
+            Ok(Finished::Removed { .. }) => return Ok(None),
             // We hear of the last session's end a little before its keeper has written it down.
             Ok(Finished::Running) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(5))
@@ -84,11 +84,19 @@ fn ask(instance: &Instance, context: &Context) -> Outcome {
         }
         ExitChoice::Discard => {
             let because = "the operator saw what goes and chose to discard it";
-            finish::discard(&context.store, instance, Ending::Discard, because)
+            let finished = finish::discard(&context.store, instance, Ending::Discard, because)
                 .map_err(CommandError::failed)?;
+            tell_left(&finished, context);
             Ok(context.printer.line(gone(id))?)
         }
         ExitChoice::Return => come_back::start_again(instance, None, context),
+    }
+}
+
+/// Says what a removal left behind elsewhere.
+pub fn tell_left(finished: &Finished, context: &Context) {
+    if let Finished::Removed { left, .. } = finished {
+        left.iter().for_each(|left| context.warn(left));
     }
 }
 

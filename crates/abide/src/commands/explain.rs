@@ -179,6 +179,10 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
             n => format!("  started {n} times"),
         },
     ]);
+    if let Some(obstacle) = &standing.obstacle {
+        let again = format!("  every look tries again; `abide eject {} --keep` takes it back", instance.id);
+        lines.extend([format!("  it is still there: {}", Safe(obstacle)), again]);
+    }
     let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
     lines.extend(isolation.map(|text| format!("  {}", Safe(text))));
     lines.extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation));

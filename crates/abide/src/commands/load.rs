@@ -228,11 +228,17 @@ pub fn with_surroundings<T>(
     context: &Context,
     start: impl FnOnce(&mut Surroundings<'_>) -> T,
 ) -> Outcome<T> {
-    let workspace = context.config.workspace_for(dir).unwrap_or_else(|error| {
-        context.warn(&error.to_string());
-        None
-    });
-    surrounded(workspace, context, start)
+    let (workspace, is_known) = match context.config.workspace_for(dir) {
+        Ok(workspace) => (workspace, true),
+        Err(error) => {
+            context.warn(&error.to_string());
+            (None, false)
+        }
+    };
+    surrounded(workspace, context, |around| {
+        around.setup = around.setup.take().filter(|_| is_known);
+        start(around)
+    })
 }
 
 fn surrounded<T>(
@@ -244,6 +250,10 @@ fn surrounded<T>(
     if let Some((_, workspace)) = &workspace {
         settings = settings.overridden_by(workspace);
     }
+    let own = workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
+    let role = context.config.role(&settings.role).ok();
+    let setup = own.or_else(|| role.as_ref().and_then(|role| role.setup.clone()));
+    let setup = setup.or_else(|| role.is_some().then(Vec::new));
     let mut env: BTreeMap<_, _> = std::env::vars_os().collect();
     // What runs in a session finds its files by it, and it may have been looked up.
     env.insert(vars::HOME.into(), context.home.clone().into());
@@ -256,6 +266,7 @@ fn surrounded<T>(
         exe: std::env::current_exe()?,
         size: terminal_size().unwrap_or_default(),
         continue_turn: false,
+        setup,
         told: &|line| context.warn(line),
     }))
 }

@@ -8,7 +8,7 @@ use abide_engine::protection::Judge;
 use abide_engine::prune::Within;
 use abide_engine::reconcile;
 use abide_model::time::human;
-use abide_model::{Choice, Doing, Timestamp};
+use abide_model::{Choice, Doing, Safe, Timestamp};
 use abide_sys::clock;
 use clap::CommandFactory;
 
@@ -73,6 +73,11 @@ fn show(listing: &Listing, context: &Context) -> Outcome {
     for row in &listing.instances {
         if let Some(exposed) = &row.exposed {
             context.printer.toned_line(Tone::Notice, format!("{}: {exposed}", row.id))?;
+        }
+        if let Some(obstacle) = &row.obstacle {
+            let (id, obstacle) = (&row.id, Safe(obstacle));
+            let line = format!("{id} is still there: {obstacle}; `abide eject {id} --keep` takes its removal back");
+            context.printer.toned_line(Tone::Bad, line)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use abide_engine::prune::{self, Plan, Request};
+use abide_model::Safe;
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
 use abide_sys::clock;
@@ -62,6 +63,12 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             n => format!("{n} kept instances are left alone; --discard-restorable includes them"),
         };
         context.printer.toned_line(Tone::Faint, line)?;
+    }
+    for instance in &plan.stuck {
+        let (id, name) = (instance.id, instance.id.display_name());
+        let why = instance.status.obstacle.as_deref().unwrap_or("its removal is under way");
+        context.printer.toned_line(Tone::Bad, format!("{name}  {}  {}", instance.status.status, Safe(why)))?;
+        context.printer.line(format!("    `abide eject {id} --keep` takes its removal back"))?;
     }
     for worktree in &plan.doubtful {
         let (tree, home) = (worktree.tree.display(), context.store.layout().home().display());

@@ -1,6 +1,7 @@
 //! `abide resume`
 
 use abide_engine::resume::{self, Resumption};
+use abide_engine::start::Started;
 use abide_engine::{Error, reconcile, target};
 use abide_model::Instance;
 use abide_model::brake::{Account, Brake};
@@ -71,14 +72,21 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         around.continue_turn = args.continue_turn;
         resume::resume(around, instance.id)
     })?;
-    for warning in started.map_err(CommandError::failed)?.warnings {
-        context.warn(&warning);
-    }
+    let started = started.map_err(CommandError::failed)?;
+    started.warnings.iter().chain(&started.faults).for_each(|warning| context.warn(warning));
     if !args.detach {
         return super::attach_started(instance.id, None, context);
     }
     super::watch_boot(instance.id, context)?;
-    Ok(context.printer.line(format!("{} is back", instance.id.display_name()))?)
+    Ok(context.printer.line(came_back(&instance.id.display_name(), &started))?)
+}
+
+/// How the operator is told that an instance runs again.
+fn came_back(name: &str, started: &Started) -> String {
+    match started.faults.len() {
+        0 => format!("{name} is back"),
+        _ => format!("{name} runs, but git does not work in it"),
+    }
 }
 
 fn described(instance: &Instance) -> String {
@@ -134,8 +142,9 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
 fn told(name: &str, resumed: Result<Resumption, Error>, context: &Context) -> String {
     match resumed {
         Ok(Resumption::Back(started)) => {
-            started.warnings.iter().for_each(|warning| context.warn(&format!("{name}: {warning}")));
-            format!("{name} is back")
+            let warnings = started.warnings.iter().chain(&started.faults);
+            warnings.for_each(|warning| context.warn(&format!("{name}: {warning}")));
+            came_back(name, &started)
         }
         Ok(Resumption::RunsAlready) => format!("{name} runs already"),
         Err(error) => format!("{name} did not come back: {error}"),

@@ -43,8 +43,8 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
     see_to_daemons(&target.instance, args.spare_daemons, context)?;
     match stop::stop(&context.store, &context.config, id).map_err(CommandError::failed)? {
-        Finished::Removed(why) => {
-            Ok(context.printer.line(format!("{} had ended: {why}", id.display_name()))?)
+        Finished::Removed { because, .. } => {
+            Ok(context.printer.line(format!("{} had ended: {because}", id.display_name()))?)
         }
         _ => Ok(context.printer.line(format!("{} is stopped and kept", id.display_name()))?),
     }

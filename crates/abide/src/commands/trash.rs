@@ -1,7 +1,7 @@
 //! `abide trash`
 
-use abide_engine::trash;
-use abide_model::Safe;
+use abide_engine::{finish, target, trash, trees};
+use abide_model::{Safe, Status};
 use abide_model::time::human;
 use abide_store::{ResolveError, TrashEntry};
 use abide_sys::clock;
@@ -170,10 +170,32 @@ fn show(target: &str, context: &Context) -> Outcome {
 }
 
 fn restore(target: &str, context: &Context) -> Outcome {
-    let entry = find(target, context)?;
+    let entry = match find(target, context) {
+        Ok(entry) => entry,
+        Err(nothing) => return take_back(target, context).unwrap_or(Err(nothing)),
+    };
     let id = trash::restore(&context.store, &entry.name, &|line| context.warn(line))
         .map_err(CommandError::failed)?;
-    Ok(context.printer.line(format!("{} is back; `abide resume {id}` brings it up", id.display_name()))?)
+    let faults = context.store.read(id).map(|instance| trees::faults(&context.store, &instance));
+    let faults = faults.unwrap_or_default();
+    faults.iter().for_each(|fault| context.warn(fault));
+    let name = id.display_name();
+    Ok(context.printer.line(match faults.len() {
+        0 => format!("{name} is back; `abide resume {id}` brings it up"),
+        _ => format!("{name} is out of the trash, but git does not work in it"),
+    })?)
+}
+
+/// Takes back the removal of an instance that is on its way to the trash and did not get there; `None` if there is none.
+fn take_back(target: &str, context: &Context) -> Option<Outcome> {
+    let instance = target::find(&context.store, target).ok()?.instance;
+    if !matches!(instance.status.status, Status::Ending(_)) {
+        return None;
+    }
+    let id = instance.id;
+    let kept = finish::take_back(&context.store, id, &|line| context.warn(line)).map_err(CommandError::failed);
+    let line = format!("{} is kept, its removal is taken back", id.display_name());
+    Some(kept.and_then(|()| Ok(context.printer.line(line)?)))
 }
 
 fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Outcome {

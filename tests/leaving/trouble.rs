@@ -1,0 +1,201 @@
+//! Repositories and trees that are moved, removed, replaced or damaged while an instance needs them, and removals that can
+//! not be carried out.
+
+use std::path::Path;
+
+use crate::common::Host;
+use crate::repo::{git, host_with_repo, load, repo, traces, tree};
+
+/// What abide says to a command that succeeds, on both of its streams.
+#[track_caller]
+fn said(host: &Host, args: &[&str]) -> String {
+    let out = host.command(host.program()).args(args).output().unwrap();
+    let said = [out.stdout, out.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(out.status.success(), "{args:?}: {said}");
+    said
+}
+
+fn commit(host: &Host, dir: &Path, file: &str) {
+    std::fs::write(dir.join(file), file).unwrap();
+    git(host, dir, &["add", file]);
+    git(host, dir, &["commit", "-qm", file]);
+}
+
+#[test]
+fn another_repository_at_the_old_place_is_not_written_to_by_a_restore_or_a_list() {
+    let host = host_with_repo();
+    commit(&host, &repo(&host), "never-pushed");
+    let id = load(&host, &["--isolation", "worktree"]);
+    commit(&host, &tree(&host, &id), "work");
+    host.abide(["eject", &id, "--clean"]).ok();
+    let original = host.work().join("original");
+    std::fs::rename(repo(&host), &original).unwrap();
+    git(&host, &host.work(), &["clone", "-q", "origin.git", "repo"]);
+    let refused = host.abide(["trash", "restore", &id]).fails(1);
+    assert!(refused.contains("stays in the trash") && refused.contains("another repository"), "{refused}");
+    host.abide(["ls"]).ok();
+    assert!(traces(&host).is_empty(), "{:?}", traces(&host));
+    git(&host, &repo(&host), &["fsck", "--no-progress"]);
+    std::fs::remove_dir_all(repo(&host)).unwrap();
+    std::fs::rename(&original, repo(&host)).unwrap();
+    assert!(said(&host, &["trash", "restore", &id]).contains("is back"));
+    git(&host, &tree(&host, &id), &["fsck", "--no-progress"]);
+}
+
+#[test]
+fn a_removal_that_can_not_be_carried_out_says_why_and_can_be_taken_back() {
+    let host = host_with_repo();
+    for undo in
+        [&["eject", "ID", "--keep"][..], &["trash", "restore", "ID"], &["resume", "ID", "--detach", "--yes"]]
+    {
+        let id = load(&host, &["--isolation", "worktree"]);
+        let record = host.home().join("instances").join(&id).join("git/repo/record.json");
+        let sound = std::fs::read(&record).unwrap();
+        std::fs::write(&record, "{").unwrap();
+        host.abide(["eject", &id, "--clean"]).fails(1);
+        assert_eq!(host.state(&id), "ending (discard)");
+        let shown = ["ls", "prune"].map(|verb| said(&host, &[verb])).concat();
+        assert_eq!(shown.matches("record.json").count(), 2, "{shown}");
+        assert!(said(&host, &["explain", &id]).contains("record.json"));
+        let doctor = host.command(host.program()).arg("doctor").output().unwrap();
+        assert!(String::from_utf8_lossy(&doctor.stdout).contains("record.json"));
+        std::fs::write(&record, sound).unwrap();
+        let words: Vec<&str> =
+            undo.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
+        // A look that comes first carries it out, which is as good.
+        let undone = host.command(host.program()).args(&words).output().unwrap();
+        assert!(undone.status.success() || host.state(&id) == "gone", "{undone:?}");
+        if host.state(&id) != "gone" {
+            git(&host, &tree(&host, &id), &["status"]);
+            host.abide(["eject", &id, "--clean"]).ok();
+        }
+    }
+}
+
+#[test]
+fn a_removal_that_can_not_be_carried_out_is_taken_back_while_the_obstacle_stays() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("work"), "precious").unwrap();
+    let record = host.home().join("instances").join(&id).join("git/repo/record.json");
+    let sound = std::fs::read(&record).unwrap();
+    std::fs::write(&record, "{").unwrap();
+    host.abide(["eject", &id, "--clean"]).fails(1);
+    host.abide(["eject", &id, "--keep"]).ok();
+    assert_eq!(host.state(&id), "restorable (kept)");
+    std::fs::write(&record, sound).unwrap();
+    assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
+    assert_eq!(std::fs::read_to_string(tree(&host, &id).join("work")).unwrap(), "precious");
+}
+
+#[test]
+fn a_tree_that_is_gone_is_made_again_from_its_branch() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    commit(&host, &tree(&host, &id), "committed");
+    host.abide(["stop", &id]).ok();
+    git(
+        &host,
+        &repo(&host),
+        &["worktree", "remove", "--force", "--force", tree(&host, &id).to_str().unwrap()],
+    );
+    assert!(said(&host, &["explain", &id]).contains("makes a worktree again from its branch"));
+    let back = said(&host, &["resume", &id, "--detach", "--yes"]);
+    assert!(back.contains("made again from its branch") && back.contains("is back"), "{back}");
+    assert!(tree(&host, &id).join("committed").exists());
+    assert_eq!(git(&host, &tree(&host, &id), &["status", "--porcelain"]), "");
+    host.abide(["eject", &id, "--clean"]).ok();
+    assert!(traces(&host).is_empty(), "{:?}", traces(&host));
+}
+
+#[test]
+fn a_worktree_that_git_has_forgotten_is_known_again_with_its_files_as_they_were() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("README"), "changed").unwrap();
+    host.abide(["stop", &id]).ok();
+    std::fs::remove_dir_all(repo(&host).join(".git/worktrees")).unwrap();
+    assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
+    assert_eq!(git(&host, &tree(&host, &id), &["status", "--porcelain"]), " M README\n");
+}
+
+#[test]
+fn a_tree_without_its_branch_is_not_said_to_be_back() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    host.abide(["stop", &id]).ok();
+    git(
+        &host,
+        &repo(&host),
+        &["worktree", "remove", "--force", "--force", tree(&host, &id).to_str().unwrap()],
+    );
+    git(&host, &repo(&host), &["branch", "-q", "-D", &format!("abide/{id}")]);
+    let refused = host.abide(["resume", &id, "--detach", "--yes"]).fails(1);
+    assert!(refused.contains("no branch") && refused.contains("abide eject"), "{refused}");
+}
+
+#[test]
+fn a_repository_that_moved_is_explained_and_found_again_after_a_repair() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    host.abide(["stop", &id]).ok();
+    let moved = host.work().join("moved");
+    std::fs::rename(repo(&host), &moved).unwrap();
+    let back = said(&host, &["resume", &id, "--detach", "--yes"]);
+    assert!(!back.contains("is back") && back.contains("git worktree repair"), "{back}");
+    host.abide(["stop", &id]).ok();
+    git(&host, &moved, &["worktree", "repair", tree(&host, &id).to_str().unwrap()]);
+    assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
+    host.abide(["eject", &id, "--clean"]).ok();
+    assert_eq!(git(&host, &moved, &["for-each-ref", "refs/heads/abide"]), "");
+}
+
+#[test]
+fn what_a_moved_repository_keeps_of_a_removed_instance_is_named() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::rename(repo(&host), host.work().join("moved")).unwrap();
+    let gone = said(&host, &["eject", &id, "--clean"]);
+    assert!(
+        gone.contains(&format!("git branch -D abide/{id}")) && gone.contains("worktree unlock"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn worktrees_that_hang_on_a_clone_are_named_before_it_goes() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "clone"]);
+    let place = host.work().join("elsewhere");
+    git(&host, &tree(&host, &id), &["worktree", "add", "-q", "--detach", place.to_str().unwrap()]);
+    assert!(said(&host, &["explain", &id]).contains(place.to_str().unwrap()));
+    assert!(said(&host, &["eject", &id, "--clean"]).contains(place.to_str().unwrap()));
+    host.abide(["trash", "restore", &id]).ok();
+    git(&host, &place, &["status"]);
+}
+
+#[test]
+fn a_corrected_setup_command_is_taken_by_the_next_resume() {
+    let host = host_with_repo();
+    let workspace = |setup: &str| {
+        let (dir, mount) = (repo(&host), "isolation = \"worktree\"");
+        let text = format!(
+            "version = 1\ndir = \"{0}\"\nsetup = {setup}\n[[mounts]]\nsource = \"{0}\"\n{mount}\n",
+            dir.display()
+        );
+        host.write("home/.config/abide/workspaces/shop.toml", text);
+    };
+    workspace(r#"["sh", "-c", "echo half > half.secret; no-such-command"]"#);
+    let mut command = host.command(host.program());
+    let out = command.current_dir(repo(&host)).args(["load", "stub", "--detach"]).output().unwrap();
+    assert!(!out.status.success());
+    let id = host.abide(["ls", "--json"]).json()["instances"][0]["id"].as_str().unwrap().to_owned();
+    std::fs::write(tree(&host, &id).join("by-hand.secret"), "precious").unwrap();
+    workspace(r#"["sh", "-c", "echo whole > whole.secret"]"#);
+    let back = said(&host, &["resume", &id, "--detach", "--yes"]);
+    assert!(back.contains("set-up command is not the one") && back.contains("is back"), "{back}");
+    assert!(tree(&host, &id).join("whole.secret").exists());
+    let explained = said(&host, &["explain", &id]);
+    assert!(explained.contains("by-hand.secret"), "{explained}");
+    assert!(!explained.contains("whole.secret") && !explained.contains("half.secret"), "{explained}");
+}
