@@ -270,7 +270,7 @@ fn load_until_set_up_begins(host: &Host) -> (Child, String) {
 }
 
 /// A workspace over the repository that isolates it, with `more` in its file.
-fn with_workspace(host: &Host, more: &str) {
+pub fn with_workspace(host: &Host, more: &str) {
     let dir = repo(host);
     let text = format!(
         "version = 1\ndir = \"{0}\"\n{more}\n[[mounts]]\nsource = \"{0}\"\nisolation = \"worktree\"\n",

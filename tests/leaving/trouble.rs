@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::common::Host;
+use crate::isolation::with_workspace;
 use crate::repo::{git, host_with_repo, load, repo, traces, tree};
 
 /// What abide says to a command that succeeds, on both of its streams.
@@ -177,25 +178,16 @@ fn worktrees_that_hang_on_a_clone_are_named_before_it_goes() {
 #[test]
 fn a_corrected_setup_command_is_taken_by_the_next_resume() {
     let host = host_with_repo();
-    let workspace = |setup: &str| {
-        let (dir, mount) = (repo(&host), "isolation = \"worktree\"");
-        let text = format!(
-            "version = 1\ndir = \"{0}\"\nsetup = {setup}\n[[mounts]]\nsource = \"{0}\"\n{mount}\n",
-            dir.display()
-        );
-        host.write("home/.config/abide/workspaces/shop.toml", text);
-    };
-    workspace(r#"["sh", "-c", "echo half > half.secret; no-such-command"]"#);
+    with_workspace(&host, r#"setup = ["sh", "-c", "echo half > half.secret; no-such-command"]"#);
     let mut command = host.command(host.program());
     let out = command.current_dir(repo(&host)).args(["load", "stub", "--detach"]).output().unwrap();
     assert!(!out.status.success());
     let id = host.abide(["ls", "--json"]).json()["instances"][0]["id"].as_str().unwrap().to_owned();
     std::fs::write(tree(&host, &id).join("by-hand.secret"), "precious").unwrap();
-    workspace(r#"["sh", "-c", "echo whole > whole.secret"]"#);
+    with_workspace(&host, r#"setup = ["sh", "-c", "echo whole > whole.secret"]"#);
     let back = said(&host, &["resume", &id, "--detach", "--yes"]);
     assert!(back.contains("set-up command is not the one") && back.contains("is back"), "{back}");
     assert!(tree(&host, &id).join("whole.secret").exists());
     let explained = said(&host, &["explain", &id]);
-    assert!(explained.contains("by-hand.secret"), "{explained}");
-    assert!(!explained.contains("whole.secret") && !explained.contains("half.secret"), "{explained}");
+    assert!(explained.contains("uncommitted  1 file") && explained.contains("!! by-hand.secret"), "{explained}");
 }

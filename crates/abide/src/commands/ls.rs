@@ -76,7 +76,8 @@ fn show(listing: &Listing, context: &Context) -> Outcome {
         }
         if let Some(obstacle) = &row.obstacle {
             let (id, obstacle) = (&row.id, Safe(obstacle));
-            let line = format!("{id} is still there: {obstacle}; `abide eject {id} --keep` takes its removal back");
+            let line =
+                format!("{id} is still there: {obstacle}; `abide eject {id} --keep` takes its removal back");
             context.printer.toned_line(Tone::Bad, line)?;
         }
     }

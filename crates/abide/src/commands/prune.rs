@@ -67,7 +67,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     for instance in &plan.stuck {
         let (id, name) = (instance.id, instance.id.display_name());
         let why = instance.status.obstacle.as_deref().unwrap_or("its removal is under way");
-        context.printer.toned_line(Tone::Bad, format!("{name}  {}  {}", instance.status.status, Safe(why)))?;
+        context
+            .printer
+            .toned_line(Tone::Bad, format!("{name}  {}  {}", instance.status.status, Safe(why)))?;
         context.printer.line(format!("    `abide eject {id} --keep` takes its removal back"))?;
     }
     for worktree in &plan.doubtful {

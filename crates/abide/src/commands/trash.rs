@@ -1,8 +1,8 @@
 //! `abide trash`
 
 use abide_engine::{finish, target, trash, trees};
-use abide_model::{Safe, Status};
 use abide_model::time::human;
+use abide_model::{Safe, Status};
 use abide_store::{ResolveError, TrashEntry};
 use abide_sys::clock;
 use serde::Serialize;
@@ -193,7 +193,8 @@ fn take_back(target: &str, context: &Context) -> Option<Outcome> {
         return None;
     }
     let id = instance.id;
-    let kept = finish::take_back(&context.store, id, &|line| context.warn(line)).map_err(CommandError::failed);
+    let kept =
+        finish::take_back(&context.store, id, &|line| context.warn(line)).map_err(CommandError::failed);
     let line = format!("{} is kept, its removal is taken back", id.display_name());
     Some(kept.and_then(|()| Ok(context.printer.line(line)?)))
 }
