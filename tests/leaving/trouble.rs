@@ -189,5 +189,8 @@ fn a_corrected_setup_command_is_taken_by_the_next_resume() {
     assert!(back.contains("set-up command is not the one") && back.contains("is back"), "{back}");
     assert!(tree(&host, &id).join("whole.secret").exists());
     let explained = said(&host, &["explain", &id]);
-    assert!(explained.contains("uncommitted  1 file") && explained.contains("!! by-hand.secret"), "{explained}");
+    assert!(
+        explained.contains("uncommitted  1 file") && explained.contains("!! by-hand.secret"),
+        "{explained}"
+    );
 }
