@@ -146,6 +146,32 @@ fn a_stopped_instance_comes_back_with_its_tabs_and_its_scrollback() {
 }
 
 #[test]
+fn a_tab_that_does_not_come_back_is_reported_by_resume_and_marked_by_ls() {
+    let host = host();
+    let id = host.load(&[]);
+    let program = host.work().join("second");
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let second = serde_json::json!({"verb": "spawn", "focus": false, "spec": {
+        "id": "s2", "name": "second", "argv": [program, "1000"], "env": [["PATH", "/usr/bin:/bin"]],
+        "cwd": host.work(),
+    }});
+    host.abide(["capsule", "call", &id, &second.to_string()]).ok();
+    host.abide(["stop", &id]).ok();
+    std::fs::remove_file(&program).unwrap();
+    let resumed = host.abide(["resume", &id, "--detach"]);
+    assert_eq!(resumed.code, Some(1), "{resumed:?}");
+    assert!(resumed.stderr.contains("came back without second"), "{resumed:?}");
+    let row = host.row(&id).unwrap();
+    assert_eq!((host.state(&id).as_str(), row["sessions"][1]["exit"].as_str()), ("active", Some("did not start")));
+    assert!(host.abide(["ls"]).ok().contains("did not start"));
+    // It is not forgotten: with its program there again, it comes back.
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    host.abide(["stop", &id]).ok();
+    host.abide(["resume", &id, "--detach"]).ok();
+    assert_eq!(host.status(&id)["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn everything_that_was_interrupted_comes_back_at_once_and_what_was_kept_does_not() {
     let host = host();
     let (stopped, crashed, kept) = (host.load(&[]), host.load(&[]), host.load(&["--keep"]));

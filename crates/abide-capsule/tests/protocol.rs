@@ -48,7 +48,7 @@ fn sample<C: Call + Clone>(call: C, verb: fn(C) -> Verb) -> (serde_json::Value, 
 fn every_verb() -> Vec<(serde_json::Value, Verb)> {
     let wait = |until| sample(Wait { session: session(), until, timeout_ms: Some(5) }, Verb::Wait);
     let input = vec![Input::Text("hi".into()), Input::Key("enter".into()), Input::Bytes(vec![0, 255])];
-    let snapshot = |session, format| sample(Snapshot { session, format, scrollback: true }, Verb::Snapshot);
+    let snapshot = |session, format| sample(Snapshot { session, format, scrollback: true, last: Some(9), from: Some(3), max: Some(4) }, Verb::Snapshot);
     let report = Report {
         session: session(),
         generation: 3,

@@ -68,7 +68,7 @@ record! {
         clipboard: Permission as OneOf<Permission> = Permission::Deny,
         /// Links to anything but http, https, file and mailto (OSC 8).
         links: Permission as OneOf<Permission> = Permission::Deny,
-        /// Notifications (OSC 9) and titles.
+        /// Notifications (OSC 9, 99, 777), progress (OSC 9;4, 133) and titles.
         notifications: Permission as OneOf<Permission> = Permission::Allow,
     }
 }

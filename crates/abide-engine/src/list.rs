@@ -227,7 +227,8 @@ fn merge(row: &mut Row, status: StatusReply) {
             session.question = activity.question;
         }
         let exit = live.exit.map(|exit| finish::exit_of(exit, None, false).to_string());
-        session.exit = exit.or(session.exit.take());
+        // What its record says is of an earlier start, or of one that was given up too soon.
+        session.exit = exit;
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use abide_capsule::session::{Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_config::{Name, Settings, Workspace};
+use abide_model::session::Exit;
 use abide_model::{Event, Instance, InstanceId, Session, Substrate};
 use abide_places::unit::Outcome;
 use abide_store::Store;
@@ -50,6 +51,38 @@ pub struct Started {
     pub faults: Vec<String>,
     /// What the operator should know about how it was started, and how long it will run.
     pub warnings: Vec<String>,
+    /// The sessions that should run beside the first one and do not.
+    pub not_started: Vec<NotStarted>,
+}
+
+/// A session that could not be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotStarted {
+    /// The session.
+    pub session: abide_model::SessionId,
+    /// What the operator calls it.
+    pub name: String,
+    /// What went wrong.
+    pub why: String,
+}
+
+impl NotStarted {
+    pub(crate) fn new(session: &Session, why: impl ToString) -> Self {
+        Self { session: session.id, name: session.name.clone(), why: why.to_string() }
+    }
+}
+
+impl std::fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}) did not start: {}", self.name, self.session, self.why)
+    }
+}
+
+/// What comes to light while an instance is being launched.
+#[derive(Debug, Default)]
+pub(crate) struct LaunchReport {
+    pub warnings: Vec<String>,
+    pub not_started: Vec<NotStarted>,
 }
 
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
@@ -57,9 +90,9 @@ pub struct Started {
 /// A start that fails leaves no process, and the instance as the status machine says.
 pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, Error> {
     match launch(around, instance) {
-        Ok((outcome, mut warnings)) => {
+        Ok((outcome, LaunchReport { mut warnings, not_started })) => {
             warnings.extend(outcome.warning().map(str::to_owned));
-            Ok(Started { faults: faults(around, instance.id), warnings })
+            Ok(Started { faults: faults(around, instance.id), warnings, not_started })
         }
         Err(error) => {
             tracing::warn!(id = %instance.id, "start failed: {error}");
@@ -76,14 +109,14 @@ fn faults(around: &Surroundings<'_>, id: InstanceId) -> Vec<String> {
     around.store.read(id).map_or_else(|_| Vec::new(), |instance| trees::faults(around.store, &instance))
 }
 
-fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Vec<String>), Error> {
+fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, LaunchReport), Error> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
         processes::end_leftovers(instance.id, &live::unit(around.store, instance.id));
     }
     let instance = &trees::ready(around, instance)?;
-    let mut warnings = Vec::new();
-    let isolation = substrate::launch(around, instance, &mut warnings)?;
+    let mut report = LaunchReport::default();
+    let isolation = substrate::launch(around, instance, &mut report)?;
     match isolation {
         Outcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
         _ => tracing::info!(id = %instance.id, "{isolation}"),
@@ -96,13 +129,18 @@ fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, Ve
         };
         let _ = instance.apply(&Event::Launched, because, clock::now());
         instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
+        for missing in &report.not_started {
+            tracing::warn!(id = %instance.id, session = %missing.session, "did not start: {}", missing.why);
+            let session = instance.sessions.iter_mut().find(|session| session.id == missing.session);
+            session.into_iter().for_each(|session| session.exit = Some(Exit::not_started(&missing.why, clock::now())));
+        }
         Ok(())
     });
     // It runs all the same, and the next look finds that out. Called a failed start, it would run on unseen.
     if let Err(error) = stamped {
         tracing::warn!(id = %instance.id, "that it runs could not be written down: {error}");
     }
-    Ok((isolation, warnings))
+    Ok((isolation, report))
 }
 
 /// The environment of what runs in `cwd` as session `id`: the launch's own, and the values that the recipe refers to.

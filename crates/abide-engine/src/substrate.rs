@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use abide_capsule::client::{AttachEnd, AttachOptions, ClientError};
 use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::{
-    CallError, EvidenceReply, Format, Input, Refusal, SnapshotReply, StatusReply, Until, WaitReply,
+    CallError, EvidenceReply, Input, Refusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
 };
 use abide_capsule::session::SessionId;
 use abide_capsule::unit::Unit;
+use abide_config::Settings;
 use abide_model::{Instance, InstanceId, Substrate as Wish};
 use abide_places::tmux::{Pane, Server};
 use abide_places::unit::Outcome;
@@ -26,7 +27,7 @@ use abide_sys::run::RunError;
 
 use crate::error::Error;
 use crate::live;
-use crate::start::Surroundings;
+use crate::start::{LaunchReport, Surroundings};
 
 pub use tmux::sweep;
 
@@ -81,9 +82,8 @@ pub trait Substrate {
     /// Types into a session.
     fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble>;
 
-    /// What a session shows.
-    fn screen(&self, session: &SessionId, format: Format, scrollback: bool)
-    -> Result<SnapshotReply, Trouble>;
+    /// What a session shows, or a piece of that.
+    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, Trouble>;
 
     /// What a session is doing, and who says so.
     fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble>;
@@ -93,6 +93,9 @@ pub trait Substrate {
 
     /// Puts the operator's terminal in front of it, until they leave or it ends.
     fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble>;
+
+    /// Has it take over the settings that can change while it runs; false where nothing of it reads them.
+    fn configure(&self, settings: &Settings) -> Result<bool, Trouble>;
 
     /// Has it continue on the program at `exe`; false where nothing of it is a program of ours.
     fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble>;
@@ -135,16 +138,16 @@ impl Survey {
 pub(crate) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
-    warnings: &mut Vec<String>,
+    report: &mut LaunchReport,
 ) -> Result<Outcome, Error> {
     if instance.recipe.substrate == Wish::Tmux {
         match Server::check() {
-            Ok(()) => return tmux::launch(around, instance, warnings),
+            Ok(()) => return tmux::launch(around, instance, report),
             Err(why) => {
-                warnings
+                report.warnings
                     .push(format!("tmux can not be used, so abide's own capsule holds the sessions: {why}"));
             }
         }
     }
-    capsule::launch(around, instance, warnings)
+    capsule::launch(around, instance, report)
 }

@@ -116,12 +116,18 @@ impl std::fmt::Display for Exit {
         match (self.code, self.signal) {
             (Some(code), _) => write!(f, "exit {code}"),
             (None, Some(signal)) => write!(f, "signal {signal}"),
+            (None, None) if self.why.is_some() => f.write_str("did not start"),
             (None, None) => f.write_str("ended"),
         }
     }
 }
 
 impl Exit {
+    /// Of a session that could not be started beside the others. The next resume tries it again.
+    pub fn not_started(why: &str, at: Timestamp) -> Self {
+        Self { code: None, signal: None, stopped: true, at, why: Some(why.to_owned()), extra: Extra::default() }
+    }
+
     /// Whether nobody decided that it should end: it failed, or a signal ended it that is not how one is asked to.
     pub fn is_fault(&self) -> bool {
         /// `SIGHUP`, `SIGINT` and `SIGTERM`; some programs answer them with a code of 128 and the number.

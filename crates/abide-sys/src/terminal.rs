@@ -18,7 +18,7 @@ const ENTER: &[u8] = b"\x1b[22;0t\x1b[?1007s\x1b[?1049h\x1b[2J\x1b[H";
 
 /// Undoes whatever a session may have had us do. The wheel mode is on in terminals that can not restore it.
 const LEAVE: &[u8] =
-    b"\x1b[?2026l\x1b[m\x1b]8;;\x1b\\\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1004l\
+    b"\x1b[?2026l\x1b[>4m\x1b[m\x1b]8;;\x1b\\\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1004l\
 \x1b[?1l\x1b>\x1b[0 q\x1b[?25h\x1b[?1007h\x1b[?1007r\x1b[?1049l\x1b[23;0t";
 
 const LEAVE_KITTY: &[u8] = b"\x1b[<u";

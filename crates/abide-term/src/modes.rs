@@ -212,6 +212,8 @@ pub struct Modes {
     pub alternate_scroll: bool,
     /// Flags of the kitty keyboard protocol; 0 is off.
     pub kitty_keyboard: u8,
+    /// xterm's modifyOtherKeys, 0 to 2.
+    pub modify_other_keys: u8,
     /// The alternate screen is shown.
     pub alternate_screen: bool,
     /// The program is in the middle of an update (2026): hold the frame.

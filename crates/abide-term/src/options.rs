@@ -52,8 +52,8 @@ pub struct Options {
     pub cursor: Rgb,
     /// Width and height of a cell in pixels, for the reports that are in pixels.
     pub cell_pixels: (u16, u16),
-    /// Whether OSC 52 becomes an event; otherwise it is swallowed.
-    pub allow_clipboard: bool,
+    /// Whether the keys that modifyOtherKeys asks for can come; a query is answered accordingly.
+    pub tells_modified_keys: bool,
 }
 
 impl Default for Options {
@@ -64,7 +64,7 @@ impl Default for Options {
             default_bg: Rgb::new(0, 0, 0),
             cursor: Rgb::new(0xd0, 0xd0, 0xd0),
             cell_pixels: (8, 16),
-            allow_clipboard: false,
+            tells_modified_keys: true,
         }
     }
 }

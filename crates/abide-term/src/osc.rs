@@ -39,6 +39,8 @@ impl Vt {
                 self.palette.reset_dynamic(code - 100);
                 self.changes += 1;
             }
+            99 => self.notify_99(rest),
+            133 => self.command_mark(rest),
             777 => self.notify_777(rest),
             7501 => self.program_status(rest),
             _ => {}
@@ -128,37 +130,79 @@ impl Vt {
         let numbered = number::<u16>(command).is_some() && rest.len() > command.len();
         match command {
             b"9" if numbered => self.set_cwd(rest[2..].trim_ascii()),
+            b"4" if numbered => self.progress(&rest[2..]),
             _ if numbered => {}
-            _ => self.notify(rest),
+            _ => {
+                let text = clean(rest, MAX_NOTIFICATION);
+                // With the controls gone it must not have become one of those commands after all.
+                let guard = if text.starts_with(|c: char| c.is_ascii_digit()) { " " } else { "" };
+                self.notify(format!("9;{guard}{text}"), text);
+            }
         }
+    }
+
+    /// OSC 9;4: what a taskbar shows, as a state and a percentage. Nothing but numbers is passed on.
+    fn progress(&mut self, rest: &[u8]) {
+        let mut parts = rest.split(|b| *b == b';');
+        let state = parts.next().and_then(number::<u8>).filter(|state| *state <= 4);
+        let percent = parts.next().map_or(Some(0), number::<u8>).filter(|percent| *percent <= 100);
+        if let (Some(state), Some(percent)) = (state, percent) {
+            self.outbox.event(Event::Progress(format!("9;4;{state};{percent}")));
+        }
+    }
+
+    /// OSC 133, of which the beginning and the end of a command are passed on. Where a prompt begins is a place on the
+    /// screen, and a renderer puts that elsewhere.
+    fn command_mark(&mut self, rest: &[u8]) {
+        let mut parts = rest.split(|b| *b == b';');
+        match (parts.next(), parts.next().and_then(number::<u8>)) {
+            (Some(b"C"), _) => self.outbox.event(Event::Progress("133;C".to_owned())),
+            (Some(b"D"), Some(code)) => self.outbox.event(Event::Progress(format!("133;D;{code}"))),
+            (Some(b"D"), None) => self.outbox.event(Event::Progress("133;D".to_owned())),
+            _ => {}
+        }
+    }
+
+    /// OSC 99: `key=value` pairs, then the text. Only what says how the text is to be read is passed on: nothing that
+    /// makes a terminal answer, and nothing that it would start or close.
+    fn notify_99(&mut self, rest: &[u8]) {
+        let Some(at) = rest.iter().position(|b| *b == b';') else { return };
+        let (meta, payload) = (clean(&rest[..at], MAX_LINK_ID), clean(&rest[at + 1..], MAX_NOTIFICATION));
+        let pairs: Vec<(&str, &str)> = meta.split(':').filter_map(|pair| pair.split_once('=')).collect();
+        let value = |wanted: &str| pairs.iter().find(|(key, _)| *key == wanted).map(|(_, value)| *value);
+        if !matches!(value("p"), None | Some("title" | "body")) {
+            return;
+        }
+        let plain = |value: &str| value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_+.".contains(&b));
+        let passed = pairs.iter().filter(|(key, value)| ["i", "d", "p", "e", "u", "o"].contains(key) && plain(value));
+        let passed: Vec<String> = passed.map(|(key, value)| format!("{key}={value}")).collect();
+        let is_encoded = value("e") == Some("1");
+        let text = match is_encoded.then(|| unbase64(payload.as_bytes())) {
+            Some(Some(decoded)) => clean(&decoded, MAX_NOTIFICATION),
+            Some(None) => return,
+            None => payload.clone(),
+        };
+        self.notify(format!("99;{};{payload}", passed.join(":")), text);
     }
 
     fn notify_777(&mut self, rest: &[u8]) {
         if let Some(text) = rest.strip_prefix(b"notify;") {
             // Title and body.
-            let mut parts = text.splitn(2, |b| *b == b';').filter(|part| !part.is_empty());
-            let mut out = parts.next().unwrap_or_default().to_vec();
-            if let Some(body) = parts.next() {
-                out.extend_from_slice(b": ");
-                out.extend_from_slice(body);
-            }
-            self.notify(&out);
+            let text = clean(text, MAX_NOTIFICATION);
+            let parts: Vec<&str> = text.splitn(2, ';').filter(|part| !part.is_empty()).collect();
+            self.notify(format!("777;notify;{text}"), parts.join(": "));
         }
     }
 
-    fn notify(&mut self, text: &[u8]) {
-        let text = clean(text, MAX_NOTIFICATION);
+    fn notify(&mut self, sequence: String, text: String) {
         if !text.is_empty() {
-            self.outbox.event(Event::Notify(text));
+            self.outbox.event(Event::Notify { text, sequence });
         }
     }
 
     /// OSC 52: which clipboards, then their contents in base64. The question mark that asks for them is not answered.
     fn clipboard(&mut self, rest: &[u8]) {
         let Some(at) = rest.iter().position(|b| *b == b';') else { return };
-        if !self.options.allow_clipboard {
-            return;
-        }
         let selection: String =
             rest[..at].iter().map(|b| char::from(*b)).filter(char::is_ascii_alphanumeric).take(16).collect();
         if let Some(data) = unbase64(&rest[at + 1..]) {

@@ -17,8 +17,15 @@ pub enum Event {
     Bell,
     /// The window title changed.
     Title(String),
-    /// A desktop notification (OSC 9, OSC 777).
-    Notify(String),
+    /// A desktop notification (OSC 9, OSC 99, OSC 777).
+    Notify {
+        /// What it says.
+        text: String,
+        /// The body of the sequence that makes a terminal show it, made safe.
+        sequence: String,
+    },
+    /// How far a program or a command is (OSC 9;4, OSC 133): the body of the sequence that tells a terminal, made safe.
+    Progress(String),
     /// The program wrote to a clipboard (OSC 52).
     Clipboard {
         /// Which one, as the letters of the sequence: `c`, `p`, `s0` …
@@ -33,7 +40,8 @@ pub enum Event {
 impl Event {
     fn bytes(&self) -> usize {
         match self {
-            Self::Title(text) | Self::Notify(text) => text.len(),
+            Self::Title(text) | Self::Progress(text) => text.len(),
+            Self::Notify { text, sequence } => text.len() + sequence.len(),
             Self::Clipboard { selection, data } => selection.len() + data.len(),
             Self::Status(status) => status.bytes(),
             Self::Bell => 0,

@@ -11,6 +11,16 @@ use crate::vt::Vt;
 /// A cluster grows no longer than this; further marks on it are dropped.
 const MAX_CLUSTER: usize = 64;
 
+/// How many columns a character takes. Unicode calls these invisible; the C libraries and terminals that programs are
+/// written for give them a place, and a program that counts otherwise draws beside its text.
+fn width_of(c: char) -> usize {
+    match c {
+        '\u{ad}' | '\u{ffa0}' => 1,
+        '\u{3164}' => 2,
+        _ => c.width().unwrap_or(0),
+    }
+}
+
 impl Vt {
     /// Prints a run of bytes in 0x20..=0x7e.
     #[inline]
@@ -40,7 +50,7 @@ impl Vt {
 
     /// Prints any character that is not a control.
     pub(crate) fn print_char(&mut self, c: char) {
-        let width = c.width().unwrap_or(0);
+        let width = width_of(c);
         if self.may_join(c, width) && self.join(c, width) {
             return;
         }

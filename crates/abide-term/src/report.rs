@@ -184,7 +184,7 @@ impl Vt {
 
     /// XTQMODKEYS.
     pub(crate) fn modify_other_keys_report(&mut self) {
-        let level = self.keyboard.modify_other_keys;
+        let level = if self.options.tells_modified_keys { self.keyboard.modify_other_keys } else { 0 };
         self.csi_reply(&format!(">4;{level}m"));
     }
 

@@ -105,6 +105,12 @@ impl Term {
         self.vt.set_default_colors(fg, bg, cursor);
     }
 
+    /// Says whether the terminal around this one can tell modified keys apart as modifyOtherKeys does: a program that asks
+    /// is told that it is off where it cannot be on.
+    pub fn set_tells_modified_keys(&mut self, tells: bool) {
+        self.vt.options.tells_modified_keys = tells;
+    }
+
     fn visible_state(&self) -> (Cursor, Modes, u64) {
         (self.cursor(), self.modes(), self.vt.changes)
     }
@@ -178,6 +184,7 @@ impl Term {
             mouse_encoding: vt.mouse_encoding,
             alternate_scroll: vt.modes.has(Mode::AlternateScroll),
             kitty_keyboard: vt.keyboard.flags(),
+            modify_other_keys: vt.keyboard.modify_other_keys,
             alternate_screen: vt.alternate,
             synchronized: vt.modes.has(Mode::Synchronized),
             reverse_video: vt.modes.has(Mode::ReverseVideo),

@@ -7,7 +7,7 @@ use abide_term::{Options, Size, Term};
 use common::{fed, full_text, state, term};
 
 fn restored(term: &Term) -> Term {
-    Term::restore(&term.dump(), Options { allow_clipboard: true, ..Options::default() })
+    Term::restore(&term.dump(), Options::default())
         .expect("a dump is restored")
 }
 

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn options() -> Options {
-    Options { scrollback: 200, allow_clipboard: true, ..Options::default() }
+    Options { scrollback: 200, ..Options::default() }
 }
 
 /// Pieces of text in several scripts and widths, complete and cut.

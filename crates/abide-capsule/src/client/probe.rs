@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::protocol::Colors;
 
-/// Asks for the flags of the kitty keyboard protocol, which few answer, for the colours of text and background, and for
+/// Asks for the flags of the kitty keyboard protocol and for modifyOtherKeys, which few answer, for the colours of text and background, and for
 /// the device attributes, which all answer.
-pub(super) const QUESTION: &[u8] = b"\x1b[?u\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c";
+pub(super) const QUESTION: &[u8] = b"\x1b[?u\x1b[?4m\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c";
 
 /// After this an answer is no answer any more, but something typed.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -32,6 +32,8 @@ pub(super) struct Probe {
 pub(super) struct Told {
     /// It knows the kitty keyboard protocol.
     pub kitty: bool,
+    /// It knows xterm's modifyOtherKeys.
+    pub modify_other_keys: bool,
     fg: Option<[u8; 3]>,
     bg: Option<[u8; 3]>,
 }
@@ -50,6 +52,7 @@ enum Found<'a> {
 
 enum Answer<'a> {
     Kitty,
+    ModifyOtherKeys,
     Foreground(&'a [u8]),
     Background(&'a [u8]),
     Device,
@@ -83,6 +86,7 @@ impl Probe {
                 Found::Answer(answer, length) => {
                     match answer {
                         Answer::Kitty => self.told.kitty = true,
+                        Answer::ModifyOtherKeys => self.told.modify_other_keys = true,
                         Answer::Foreground(color) => self.told.fg = read_color(color),
                         Answer::Background(color) => self.told.bg = read_color(color),
                         // Everybody answers this one, and in the order of the questions.
@@ -123,14 +127,14 @@ impl Probe {
 
 /// The answer at the beginning of `bytes`.
 fn find(bytes: &[u8]) -> Found<'_> {
-    const STARTS: [&[u8]; 3] = [b"\x1b[?", b"\x1b]10;", b"\x1b]11;"];
+    const STARTS: [&[u8]; 4] = [b"\x1b[?", b"\x1b[>4;", b"\x1b]10;", b"\x1b]11;"];
     let Some(start) = STARTS.into_iter().find(|start| bytes.starts_with(start)) else {
         let begins = STARTS.iter().any(|start| start.starts_with(bytes));
         return if begins { Found::Incomplete } else { Found::Nothing };
     };
     let rest = &bytes[start.len()..];
     let ends = |byte: &u8| match start {
-        b"\x1b[?" => !matches!(byte, b'0'..=b'9' | b';'),
+        b"\x1b[?" | b"\x1b[>4;" => !matches!(byte, b'0'..=b'9' | b';'),
         _ => matches!(byte, 0x07 | b'\\'),
     };
     let Some(end) = rest.iter().position(ends) else {
@@ -139,6 +143,8 @@ fn find(bytes: &[u8]) -> Found<'_> {
     let answer = match (start, rest[end]) {
         (b"\x1b]10;", _) => Answer::Foreground(&rest[..end]),
         (b"\x1b]11;", _) => Answer::Background(&rest[..end]),
+        (b"\x1b[>4;", b'm') => Answer::ModifyOtherKeys,
+        (b"\x1b[>4;", _) => return Found::Nothing,
         (_, b'u') => Answer::Kitty,
         (_, b'c') => Answer::Device,
         _ => return Found::Nothing,

@@ -9,7 +9,7 @@ use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::terminal::{self, Terminal};
 
 use super::connect::{self, Absence, Again};
-use super::probe::{Probe, QUESTION};
+use super::probe::{Probe, QUESTION, Told};
 use super::{AttachEnd, AttachOptions};
 use crate::protocol::{
     Attach, Bye, ByeReason, CallError, Decoder, Event, EventMessage, Hello, Kind, MAX_FRAME, Resize, encode,
@@ -351,7 +351,7 @@ impl<'a> Attachment<'a> {
             cols: size.cols,
             rows: size.rows,
             read_only: self.options.read_only,
-            caps: caps(told.kitty),
+            caps: caps(told),
             colors: told.colors(),
             session,
         };
@@ -411,8 +411,11 @@ fn ended(bye: Bye) -> Option<AttachEnd> {
 }
 
 /// What the terminal can do besides what every terminal can.
-fn caps(kitty: bool) -> Vec<String> {
-    let mut caps = Vec::new();
+fn caps(told: Told) -> Vec<String> {
+    let (kitty, mut caps) = (told.kitty, Vec::new());
+    if told.modify_other_keys {
+        caps.push("modify-other-keys".to_owned());
+    }
     if kitty {
         caps.push("kitty-keyboard".to_owned());
     }

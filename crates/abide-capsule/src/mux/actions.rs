@@ -77,7 +77,7 @@ impl Server {
                     tab.focused = *next;
                 }
             }),
-            Command::Help => self.set_mode(id, Mode::Help),
+            Command::Help => self.set_mode(id, Mode::Help(0)),
         }
     }
 

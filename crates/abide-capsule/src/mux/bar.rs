@@ -67,8 +67,25 @@ impl Bar {
         push_text(&format!(" {instance} "), NAME, (cols / 3).max(MIN_NAME).min(cols), &mut glyphs);
         let mut hint = Vec::new();
         push_text(&format!(" {right} "), GROUND, cols / 2, &mut hint);
+        // All tabs say more than a hint.
+        let all: usize = tabs.iter().map(|tab| label(tab, "+").width()).sum();
+        if glyphs.len() + all + hint.len() > cols {
+            hint.clear();
+        }
         let room = cols.saturating_sub(hint.len());
-        for tab in visible(tabs, room.saturating_sub(glyphs.len())) {
+        let (hidden, shown) = visible(tabs, room.saturating_sub(glyphs.len()));
+        if !hidden.is_empty() {
+            push_text("<", mark_style(hidden), room, &mut glyphs);
+        }
+        let mut after = shown.iter();
+        let fits = |tab: &TabLabel, at: usize, last: bool| {
+            tab.current || at + label(tab, "+").width() + usize::from(!last) <= room
+        };
+        while let Some(tab) = after.as_slice().first() {
+            if !fits(tab, glyphs.len(), after.len() == 1) {
+                break;
+            }
+            after.next();
             let (style, mark) = match tab.mark {
                 Mark::Bell => (ALERT, "!"),
                 _ if tab.current && tab.mark == Mark::Zoomed => (CURRENT, "Z"),
@@ -77,6 +94,9 @@ impl Bar {
                 Mark::Quiet | Mark::Zoomed => (GROUND, ""),
             };
             push_text(&label(tab, mark), style, room, &mut glyphs);
+        }
+        if !after.as_slice().is_empty() {
+            push_text(">", mark_style(after.as_slice()), room, &mut glyphs);
         }
         if glyphs.len() <= room {
             glyphs.resize(room, Glyph::new(' ', GROUND));
@@ -87,19 +107,36 @@ impl Bar {
     }
 }
 
+/// The longest name of a tab in the bar: one must not hide all others.
+const MAX_NAME: usize = 24;
+
 fn label(tab: &TabLabel, mark: &str) -> String {
-    format!(" {}:{}{mark} ", tab.number, tab.name)
+    let mut name = String::new();
+    for ch in tab.name.chars() {
+        if name.width() >= MAX_NAME {
+            name.push('…');
+            break;
+        }
+        name.push(ch);
+    }
+    format!(" {}:{name}{mark} ", tab.number)
 }
 
-/// The tabs that fit, the current one always among them.
-fn visible(tabs: &[TabLabel], room: usize) -> &[TabLabel] {
+/// How the mark looks that stands for tabs without room.
+fn mark_style(hidden: &[TabLabel]) -> Style {
+    if hidden.iter().any(|tab| tab.mark == Mark::Bell) { ALERT } else { GROUND }
+}
+
+/// The tabs before those that fit, and these with the rest; the current one always fits.
+fn visible(tabs: &[TabLabel], room: usize) -> (&[TabLabel], &[TabLabel]) {
     let width = |tab: &TabLabel| label(tab, "+").width();
     let current = tabs.iter().position(|tab| tab.current).unwrap_or(0);
     let mut first = 0;
-    while first < current && tabs[first..=current].iter().map(width).sum::<usize>() > room {
+    // Two columns for the marks of what is hidden.
+    while first < current && tabs[first..=current].iter().map(width).sum::<usize>() + 2 > room {
         first += 1;
     }
-    &tabs[first.min(tabs.len())..]
+    tabs.split_at(first.min(tabs.len()))
 }
 
 #[cfg(test)]
@@ -140,6 +177,18 @@ mod tests {
         for cols in 1..40 {
             text(&tabs(30, 25), cols);
         }
+    }
+
+    #[test]
+    fn tabs_without_room_leave_a_mark_and_a_long_name_leaves_room_for_others() {
+        let shown = text(&tabs(30, 15), 60);
+        assert!(shown.contains('<') && shown.trim_end().ends_with('>'), "{shown}");
+        let shown = text(&tabs(4, 0), 40);
+        assert!(!shown.contains("hint") && shown.contains("0:name0"), "{shown}");
+        let tab = |number, name: String| TabLabel { number, name, current: number == 0, mark: Mark::Quiet };
+        let long = vec![tab(0, "n".repeat(200)), tab(1, "other".into())];
+        let bar = Bar::Tabs { instance: "ab-1".into(), tabs: long, right: String::new() };
+        assert!(text(&bar, 80).contains("1:other"));
     }
 
     #[test]

@@ -135,6 +135,11 @@ impl Server {
             self.colors = Some(colors);
             self.sessions.iter_mut().for_each(|session| session.use_colors(colors));
         }
+        if !attach.read_only {
+            let known = ["kitty-keyboard", "modify-other-keys"];
+            let tells = attach.caps.iter().any(|cap| known.contains(&cap.as_str()));
+            self.sessions.iter_mut().for_each(|session| session.term.set_tells_modified_keys(tells));
+        }
         let Some(client) = self.clients.get_mut(&id) else { return };
         let Some(tab) = tab else {
             return client.bye(ByeReason::SessionEnded, "there is no session any more", exit);

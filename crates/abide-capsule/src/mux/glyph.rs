@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use abide_term::{Attrs, Cell, Color, Style, Term, Underline};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::options::MuxOptions;
+
 /// How `cell` looks to others. Protection is between the program and its model; a terminal shows nothing of it.
 pub(super) fn look_of(cell: &Cell) -> Style {
     let style = cell.style();
@@ -100,6 +102,12 @@ pub(super) enum LinkPolicy {
     Harmless,
     /// Any.
     All,
+}
+
+impl LinkPolicy {
+    pub fn of(options: &MuxOptions) -> Self {
+        if options.links { Self::All } else { Self::Harmless }
+    }
 }
 
 impl LinkPolicy {

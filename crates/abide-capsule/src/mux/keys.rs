@@ -175,6 +175,26 @@ pub(super) fn is_control_key(sequence: &[u8], letter: char) -> bool {
     matches!(sequence, [0x1b, b'[', .., b'u' | b'~']) && Key::of_sequence(sequence) == Key::Ctrl(letter)
 }
 
+/// A key of the kitty protocol as modifyOtherKeys of this level writes it; `None` for a sequence that is no such key.
+pub(super) fn as_modify_other_keys(sequence: &[u8], level: u8) -> Option<Vec<u8>> {
+    let [0x1b, b'[', params @ .., b'u'] = sequence else { return None };
+    let params = Params::read(params);
+    let ch = char::from_u32(params.character()).filter(|_| params.first < 57_344)?;
+    let modifiers = u8::try_from(params.second.saturating_sub(1) & 0b1111).unwrap_or(0);
+    let has_character = matches!(ch, 'a'..='z' | 'A'..='Z' | ' ' | '@' | '[' | '\\' | ']' | '^' | '_');
+    let is_usual = match modifiers & !ALT {
+        0 => !matches!(ch, '\r' | '\t' | '\x7f') || modifiers == 0,
+        SHIFT => !matches!(ch, '\r' | '\t' | '\x7f' | '\x1b'),
+        CTRL => has_character,
+        _ => false,
+    };
+    if modifiers == 0 || (level < 2 && is_usual) {
+        let plain = Modes::default();
+        return Some(character(ch, modifiers & !SHIFT, &plain));
+    }
+    Some(format!("\x1b[27;{};{}~", modifiers + 1, u32::from(ch)).into_bytes())
+}
+
 /// The keys that have a name but no character: the final byte of their sequence, or its number before a `~`.
 const NAMED: [(&[&str], Form); 24] = [
     (&["up"], Form::Final(b'A')),
@@ -316,6 +336,21 @@ fn control(ch: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_of_one_protocol_are_told_in_the_other() {
+        for (sequence, one, two) in [
+            (&b"\x1b[13;2u"[..], &b"\x1b[27;2;13~"[..], &b"\x1b[27;2;13~"[..]),
+            (b"\x1b[99;5u", b"\x03", b"\x1b[27;5;99~"),
+            (b"\x1b[120;3u", b"\x1bx", b"\x1b[27;3;120~"),
+            (b"\x1b[49;5u", b"\x1b[27;5;49~", b"\x1b[27;5;49~"),
+            (b"\x1b[27u", b"\x1b", b"\x1b"),
+        ] {
+            assert_eq!(as_modify_other_keys(sequence, 1).as_deref(), Some(one), "{sequence:?}");
+            assert_eq!(as_modify_other_keys(sequence, 2).as_deref(), Some(two), "{sequence:?}");
+        }
+        assert_eq!(as_modify_other_keys(b"\x1b[A", 2), None);
+    }
 
     #[test]
     fn keys_are_read_in_every_encoding_that_a_terminal_may_use() {

@@ -5,6 +5,15 @@ use std::io::Write;
 
 use abide_term::{Cursor, CursorShape, Modes, MouseMode};
 
+/// Which ways of telling modified keys apart a client's terminal knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct KeyProtocols {
+    /// The kitty keyboard protocol.
+    pub kitty: bool,
+    /// xterm's modifyOtherKeys.
+    pub modify_other_keys: bool,
+}
+
 /// Everything about a client's terminal that is not a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Outer {
@@ -16,6 +25,8 @@ pub(super) struct Outer {
     pub alternate_scroll: bool,
     /// `None` where the terminal does not know the protocol.
     pub kitty_keyboard: Option<u8>,
+    /// `None` where the terminal does not know it.
+    pub modify_other_keys: Option<u8>,
     /// As DECSCUSR numbers it; 0 is the terminal's own choice.
     pub cursor_style: u8,
     pub title: String,
@@ -23,7 +34,9 @@ pub(super) struct Outer {
 
 impl Outer {
     /// What the focused session wants of a terminal.
-    pub fn of(modes: &Modes, cursor: &Cursor, title: &str, knows_kitty: bool) -> Self {
+    pub fn of(modes: &Modes, cursor: &Cursor, title: &str, keys: KeyProtocols) -> Self {
+        // Keys that modifyOtherKeys asks for are translated where the terminal has the newer protocol.
+        let translated = u8::from(modes.kitty_keyboard == 0 && modes.modify_other_keys > 0);
         Self {
             app_cursor_keys: modes.app_cursor_keys,
             app_keypad: modes.app_keypad,
@@ -33,7 +46,8 @@ impl Outer {
             mouse: if modes.mouse == MouseMode::X10 { MouseMode::Normal } else { modes.mouse },
             // On our own alternate screen the wheel would otherwise type arrow keys into every shell.
             alternate_scroll: modes.alternate_screen && modes.alternate_scroll,
-            kitty_keyboard: knows_kitty.then_some(modes.kitty_keyboard),
+            kitty_keyboard: keys.kitty.then_some(modes.kitty_keyboard | translated),
+            modify_other_keys: (keys.modify_other_keys && !keys.kitty).then_some(modes.modify_other_keys),
             cursor_style: cursor_style(cursor),
             title: title.to_owned(),
         }
@@ -50,6 +64,7 @@ impl Outer {
             mouse: if self.mouse == MouseMode::None { MouseMode::None } else { MouseMode::Normal },
             alternate_scroll: true,
             kitty_keyboard: self.kitty_keyboard.map(|_| 0),
+            modify_other_keys: self.modify_other_keys.map(|_| 0),
             cursor_style: 0,
             title: self.title.clone(),
         }
@@ -81,6 +96,11 @@ impl Outer {
             && last.and_then(|l| l.kitty_keyboard) != Some(flags)
         {
             _ = write!(out, "\x1b[={flags};1u");
+        }
+        if let Some(level) = self.modify_other_keys
+            && last.map_or(Some(0), |l| l.modify_other_keys) != Some(level)
+        {
+            _ = write!(out, "\x1b[>4;{level}m");
         }
         if last.map(|l| l.cursor_style) != Some(self.cursor_style) {
             _ = write!(out, "\x1b[{} q", self.cursor_style);

@@ -53,10 +53,10 @@ use abide_term::{Modes, Options, Term};
 
 pub use activity::{Look, Seen, Watch, Watched, Watcher};
 pub(crate) use activity::{record, reporter};
-pub use options::MuxOptions;
+pub use options::{LiveSettings, MuxOptions};
 pub use recover::last_screen;
 
-use crate::protocol::{Format, Refusal, SnapshotReply};
+use crate::protocol::{Refusal, Snapshot, SnapshotReply};
 use crate::session::{SessionId, Size};
 
 /// What a terminal sends for the key called `name`; `None` for a name that is none.
@@ -69,14 +69,13 @@ pub fn drawn_by(
     session: &SessionId,
     size: Size,
     output: &[u8],
-    format: Format,
-    scrollback: bool,
+    ask: &Snapshot,
 ) -> Result<SnapshotReply, Refusal> {
     let size = abide_term::Size { cols: size.cols, rows: size.rows };
     let lines = output.iter().filter(|byte| **byte == b'\n').count();
     let mut term = Term::new(size, Options { scrollback: lines, ..Options::default() });
     term.feed(output);
-    snapshot::take(session, &term, format, scrollback)
+    snapshot::take(session, &term, ask)
 }
 
 /// Runs a mux to its end over the link that the keeper left it, which is its standard input; gives the exit code.

@@ -21,7 +21,7 @@ pub struct MuxOptions {
     pub clipboard: bool,
     /// Whether links of every scheme reach the clients, and not only those of the harmless ones.
     pub links: bool,
-    /// Whether notifications and titles reach the clients.
+    /// Whether notifications, progress and titles reach the clients.
     pub notifications: bool,
     /// When the sessions keep the machine from going to sleep.
     pub keep_awake: KeepAwake,
@@ -41,6 +41,41 @@ impl Default for MuxOptions {
             // Somebody who starts a mux for another purpose does not mean this.
             keep_awake: KeepAwake::Off,
         }
+    }
+}
+
+/// The settings that a running mux can change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveSettings {
+    /// The key that begins a command.
+    pub prefix: PrefixKey,
+    /// Where the status bar is.
+    pub status_bar: StatusBar,
+    /// Whether programs may write to the clients' clipboards.
+    pub clipboard: bool,
+    /// Whether links of every scheme reach the clients, and not only those of the harmless ones.
+    pub links: bool,
+    /// Whether notifications, progress and titles reach the clients.
+    pub notifications: bool,
+}
+
+impl MuxOptions {
+    /// The part of them that a running mux can change.
+    pub fn live(&self) -> LiveSettings {
+        LiveSettings {
+            prefix: self.prefix,
+            status_bar: self.status_bar,
+            clipboard: self.clipboard,
+            links: self.links,
+            notifications: self.notifications,
+        }
+    }
+
+    /// Takes over what was changed.
+    pub fn change(&mut self, live: &LiveSettings) {
+        let LiveSettings { prefix, status_bar, clipboard, links, notifications } = live.clone();
+        (self.prefix, self.status_bar, self.clipboard, self.links, self.notifications) =
+            (prefix, status_bar, clipboard, links, notifications);
     }
 }
 

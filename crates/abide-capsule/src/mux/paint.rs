@@ -206,7 +206,8 @@ impl Painter {
             Text::Char(ch) => {
                 let ch = if ch.is_control() { ' ' } else { ch };
                 self.frame.extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes());
-                true
+                // Terminals disagree about whether these take any place.
+                !matches!(ch, '\u{ad}' | '\u{3164}' | '\u{ffa0}')
             }
             // Terminals disagree about the width of these, so the next glyph is placed afresh.
             Text::Cluster(id) => {

@@ -9,6 +9,7 @@ use abide_sys::atomic;
 use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
+use super::options::LiveSettings;
 use crate::protocol::Colors;
 use crate::session::SessionId;
 use crate::unit::Unit;
@@ -26,6 +27,9 @@ pub(super) struct Saved {
     /// The colours of the operator's terminal, for programs that ask before anybody is attached.
     #[serde(default)]
     pub colors: Option<Colors>,
+    /// What was changed of the launcher's settings, and in which run: the next run has newer ones of its own.
+    #[serde(default)]
+    pub changed_settings: Option<(u64, LiveSettings)>,
 }
 
 /// The file, and what it holds.

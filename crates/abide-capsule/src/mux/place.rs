@@ -156,7 +156,17 @@ impl Placement {
             (left.saturating_sub(1)..=left + cols).contains(&x)
                 && (top.saturating_sub(1)..=top + rows).contains(&y)
         });
-        Some((ch, touches))
+        Some((ch, touches && self.is_on_focused_half(x, y)))
+    }
+
+    /// Of the one line between two panes, the half that tells which of them has the focus: the upper or left half is that
+    /// of the first pane.
+    fn is_on_focused_half(&self, x: u16, y: u16) -> bool {
+        let ([first, second], Some(focused)) = (self.panes.as_slice(), self.focused_pane()) else { return true };
+        let is_first = focused.session == first.session;
+        let side_by_side = first.rect.y == second.rect.y;
+        let (at, whole) = if side_by_side { (y, self.size.rows) } else { (x, self.size.cols) };
+        (at < whole / 2) == is_first
     }
 }
 
@@ -215,6 +225,15 @@ mod tests {
         assert_eq!(placement.line_at(10, 5), Some(('├', true)));
         assert_eq!(placement.line_at(15, 5), Some(('─', true)));
         assert_eq!(placement.line_at(0, 0), None);
+    }
+
+    #[test]
+    fn the_line_between_two_panes_tells_which_one_has_the_focus() {
+        let placement = Placement::of(&tab(&[(0, true)]), Size { cols: 80, rows: 24 });
+        let x = placement.panes[0].rect.cols.min(placement.panes[1].rect.x.saturating_sub(1));
+        let is_first = placement.focused_pane().map(|pane| pane.session) == Some(placement.panes[0].session);
+        assert_eq!(placement.line_at(x, 0), Some(('│', is_first)));
+        assert_eq!(placement.line_at(x, 23), Some(('│', !is_first)));
     }
 
     #[test]

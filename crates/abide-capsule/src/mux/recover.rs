@@ -111,7 +111,7 @@ fn term_size(size: Size) -> abide_term::Size {
 }
 
 fn term_options(options: &MuxOptions) -> Options {
-    Options { scrollback: options.scrollback, allow_clipboard: options.clipboard, ..Options::default() }
+    Options { scrollback: options.scrollback, tells_modified_keys: false, ..Options::default() }
 }
 
 /// Counts replays that did not come to their end, in a file whose length is the count: should a journal hold

@@ -19,7 +19,7 @@ use super::awake::AwakeLock;
 use super::client::{Client, ClientId};
 use super::glyph::{LinkPolicy, Strings};
 use super::layout::Layout;
-use super::options::MuxOptions;
+use super::options::{LiveSettings, MuxOptions};
 use super::persist::{LayoutFile, Saved};
 use super::session::{MAX_INPUT, Session};
 use super::settling::Settling;
@@ -92,6 +92,8 @@ pub(super) struct Server {
     pub awake: AwakeLock,
     /// Ended sessions whose journals are on their way to disk.
     pub settling: Settling,
+    /// What was changed of the launcher's settings, in which run.
+    pub changed_settings: Option<(u64, LiveSettings)>,
     /// What the keeper had no room for yet.
     pub to_keeper: ToKeeperQueue,
     /// When everything has begun that begins with us.
@@ -123,11 +125,15 @@ impl Server {
         };
         let listener = UnixListener::from(fds.into_iter().next().ok_or(MuxError::NoGreeting)?);
         listener.set_nonblocking(true)?;
-        let options = read_options(options);
+        let mut options = read_options(options);
         let unit = Unit::new(unit.as_path());
         let file = LayoutFile::read(&unit);
+        let changed_settings = file.saved().changed_settings.clone().filter(|(of, _)| *of == generation);
+        if let Some((_, settings)) = &changed_settings {
+            options.change(settings);
+        }
         let settling = Settling::new()?;
-        let policy = if options.links { LinkPolicy::All } else { LinkPolicy::Harmless };
+        let policy = LinkPolicy::of(&options);
         let mut server = Self {
             link,
             listener,
@@ -149,6 +155,7 @@ impl Server {
             waiting: Vec::new(),
             asked: Vec::new(),
             numbers: 0,
+            changed_settings,
             settling,
             to_keeper: ToKeeperQueue::default(),
             stopping: None,
@@ -456,7 +463,9 @@ impl Server {
             if self.stopping.is_none() {
                 let mut names = self.earlier.names.clone();
                 names.extend(self.sessions.iter().map(|session| (session.id, session.name.clone())));
-                self.file.save(Saved { layout: self.layout.clone(), names, colors: self.colors });
+                let (layout, colors) = (self.layout.clone(), self.colors);
+                let changed_settings = self.changed_settings.clone();
+                self.file.save(Saved { layout, names, colors, changed_settings });
             }
         }
     }

@@ -39,6 +39,10 @@ const SYNC_AFTER: Duration = Duration::from_secs(3);
 /// When it is brought there already, because no more came.
 const SETTLED: Duration = Duration::from_secs(1);
 
+/// So many notifications and reports of progress are passed on in so long.
+const MAX_NOTIFIED: u32 = 20;
+const NOTIFY_PERIOD: Duration = Duration::from_secs(2);
+
 /// A session.
 pub(super) struct Session {
     pub id: SessionId,
@@ -67,6 +71,10 @@ pub(super) struct Session {
     /// Its last read found all that the kernel has room for.
     floods: bool,
     paused_until: Option<Instant>,
+    /// That it may not write to the clipboard was said.
+    pub clipboard_refused: bool,
+    /// Since when notifications are counted, and how many were passed on.
+    notified: (Instant, u32),
     /// What the program knows about having the focus; `None` while it does not want to.
     told_focus: Option<bool>,
 }
@@ -122,6 +130,8 @@ impl Session {
             at_end: false,
             floods: false,
             paused_until: None,
+            clipboard_refused: false,
+            notified: (now, 0),
             told_focus: None,
         };
         session.journal.resized(info.size);
@@ -168,6 +178,16 @@ impl Session {
         set_colors(&mut self.term, colors);
         let news = self.term.take_replies();
         self.send(&news);
+    }
+
+    /// Whether one more notification or report of progress may reach the clients' terminals: a program in a loop must not
+    /// fill the desktop.
+    pub fn may_notify(&mut self, now: Instant) -> bool {
+        if now.saturating_duration_since(self.notified.0) >= NOTIFY_PERIOD {
+            self.notified = (now, 0);
+        }
+        self.notified.1 += 1;
+        self.notified.1 <= MAX_NOTIFIED
     }
 
     /// Tells a program that wants to know it whether it has the focus, where that is news.

@@ -57,17 +57,24 @@ impl Server {
                 self.emit(&Event::Bell { session: id }, session);
             }
             TermEvent::Title(title) => self.emit(&Event::Title { session: id, title }, session),
-            TermEvent::Notify(text) => {
+            TermEvent::Notify { text, sequence } => {
                 if self.options.notifications {
                     let now = self.now;
                     let line = format!("{}: {text}", self.sessions[index].label());
                     self.mark(index, Mark::Bell);
+                    let passed = self.sessions[index].may_notify(now).then(|| osc(&sequence));
                     for view in views(self) {
                         view.say(line.as_str(), now);
                         view.pass_on(b"\x07");
+                        view.pass_on(passed.as_deref().unwrap_or_default());
                     }
                 }
                 self.emit(&Event::Notification { session: id, text }, session);
+            }
+            TermEvent::Progress(sequence) => {
+                if self.options.notifications && self.sessions[index].may_notify(self.now) {
+                    views(self).for_each(|view| view.pass_on(&osc(&sequence)));
+                }
             }
             TermEvent::Clipboard { selection, data } if self.options.clipboard => {
                 let bytes = clipboard(&selection, &data);
@@ -76,7 +83,16 @@ impl Server {
                     view.pass_on(&bytes);
                 }
             }
-            TermEvent::Status(_) | TermEvent::Clipboard { .. } => {}
+            TermEvent::Clipboard { .. } => {
+                if !std::mem::replace(&mut self.sessions[index].clipboard_refused, true) {
+                    let label = self.sessions[index].label();
+                    let line = format!(
+                        "{label} may not write to the clipboard; `abide config set terminal.clipboard allow` lets it"
+                    );
+                    self.say_to_all(&line);
+                }
+            }
+            TermEvent::Status(_) => {}
         }
     }
 
@@ -175,6 +191,11 @@ fn pane_sizes(tab: &Tab, size: Size) -> Vec<(SessionId, Size)> {
         panes.extend(Placement::of(tab, size).panes);
     }
     panes.into_iter().map(|pane| (pane.session, pane.rect.size())).collect()
+}
+
+/// A sequence that the model has made safe, as a terminal reads it.
+fn osc(body: &str) -> Vec<u8> {
+    format!("\x1b]{body}\x1b\\").into_bytes()
 }
 
 /// Passes a clipboard's contents on to a client's terminal.

@@ -1,11 +1,13 @@
 //! A session's screen for whoever asks: as text, with colours, or cell by cell.
 
+use std::ops::Range;
+
 use abide_term::{Attrs, Cell, Color, Style, Term, Underline};
 
 use super::compose::row_text;
 use super::glyph::look_of;
 use super::sgr::{self, Depth};
-use crate::protocol::{self, Format, Refusal, SnapshotReply, error_code};
+use crate::protocol::{self, Format, Refusal, Snapshot, SnapshotReply, error_code};
 use crate::session::{SessionId, Size};
 
 /// Cell by cell, more than this would not fit into a reply.
@@ -22,18 +24,12 @@ const ATTRIBUTES: [(Attrs, &str); 8] = [
     (Attrs::OVERLINE, "overline"),
 ];
 
-/// Takes a snapshot of what `term` shows, after what scrolled off if that is wanted.
-pub(super) fn take(
-    id: &SessionId,
-    term: &Term,
-    format: Format,
-    scrollback: bool,
-) -> Result<SnapshotReply, Refusal> {
-    let size = term.size();
-    let scrollback_lines = if scrollback { term.scrollback_len() } else { 0 };
-    let rows = scrollback_lines + usize::from(size.rows);
-    if format == Format::Cells && rows * usize::from(size.cols) > MAX_CELLS {
-        let text = "that many cells do not fit into a reply; ask for text or ansi, or without scrollback";
+/// Takes the snapshot of `term` that is asked for.
+pub(super) fn take(id: &SessionId, term: &Term, ask: &Snapshot) -> Result<SnapshotReply, Refusal> {
+    let (size, format) = (term.size(), ask.format);
+    let range = rows(term, ask);
+    if format == Format::Cells && range.len() * usize::from(size.cols) > MAX_CELLS {
+        let text = "that many cells do not fit into a reply; ask for fewer lines at a time, or for text";
         return Err(Refusal::new(error_code::TOO_LARGE, text));
     }
     let (mut lines, mut cells) = (Vec::new(), Vec::new());
@@ -42,14 +38,19 @@ pub(super) fn take(
         Format::Ansi => lines.push(ansi(term, row)),
         Format::Cells => cells.push(row.iter().map(|cell| described(term, cell)).collect()),
     };
-    let mut row = Vec::new();
-    for index in 0..scrollback_lines {
-        term.scrollback_row(index, &mut row);
-        take_row(&row);
+    let (past, mut row) = (term.scrollback_len(), Vec::new());
+    for index in range.clone() {
+        match index.checked_sub(past) {
+            None => {
+                term.scrollback_row(index, &mut row);
+                take_row(&row);
+            }
+            Some(y) => take_row(term.row(u16::try_from(y).unwrap_or(u16::MAX))),
+        }
     }
-    for y in 0..size.rows {
-        take_row(term.row(y));
-    }
+    let scrollback_lines = range.end.min(past).saturating_sub(range.start);
+    let is_all = range.end == past + usize::from(size.rows);
+    let next = (!is_all).then(|| first_line(term) + range.end as u64);
     let cursor = term.cursor();
     Ok(SnapshotReply {
         session: *id,
@@ -58,9 +59,26 @@ pub(super) fn take(
         alternate: term.modes().alternate_screen,
         title: term.title().to_owned(),
         scrollback_lines,
+        next,
         lines,
         cells,
     })
+}
+
+/// The number of the oldest line that is still there, counted from the session's beginning.
+fn first_line(term: &Term) -> u64 {
+    term.scrolled_off().saturating_sub(term.scrollback_len() as u64)
+}
+
+/// Which rows of the past and, after it, of the screen are asked for.
+fn rows(term: &Term, ask: &Snapshot) -> Range<usize> {
+    let past = term.scrollback_len();
+    let end = past + usize::from(term.size().rows);
+    let wanted = if ask.scrollback { 0 } else { past };
+    let wanted = ask.last.map_or(wanted, |last| wanted.max(end.saturating_sub(last)));
+    let from = ask.from.map(|line| usize::try_from(line.saturating_sub(first_line(term))).unwrap_or(usize::MAX));
+    let start = from.map_or(wanted, |from| wanted.max(from)).min(end);
+    start..ask.max.map_or(end, |max| end.min(start.saturating_add(max.max(1))))
 }
 
 fn ansi(term: &Term, row: &[Cell]) -> String {
@@ -128,7 +146,7 @@ mod tests {
     fn snapshot(output: &[u8], format: Format, scrollback: bool) -> SnapshotReply {
         let mut term = Term::new(abide_term::Size { cols: 10, rows: 2 }, Options::default());
         term.feed(output);
-        take(&SessionId(1), &term, format, scrollback).unwrap()
+        take(&SessionId(1), &term, &Snapshot { format, scrollback, ..Snapshot::default() }).unwrap()
     }
 
     #[test]
@@ -140,6 +158,26 @@ mod tests {
             (whole.lines, whole.scrollback_lines),
             (vec!["one".into(), "two".into(), "three".into()], 1)
         );
+    }
+
+    #[test]
+    fn a_long_past_is_told_in_pieces_and_its_end_alone_if_that_is_wanted() {
+        let mut term = Term::new(abide_term::Size { cols: 10, rows: 2 }, Options::default());
+        (0..100).for_each(|n| term.feed(format!("{n}\r\n").as_bytes()));
+        let whole: Vec<String> = (0..100).map(|n| n.to_string()).chain([String::new()]).collect();
+        let mut ask = Snapshot { scrollback: true, max: Some(7), ..Snapshot::default() };
+        let mut lines = Vec::new();
+        loop {
+            let piece = take(&SessionId(1), &term, &ask).unwrap();
+            assert!(piece.lines.len() <= 7);
+            lines.extend(piece.lines);
+            let Some(next) = piece.next else { break };
+            ask.from = Some(next);
+        }
+        assert_eq!(lines, whole);
+        let ask = Snapshot { scrollback: true, last: Some(5), ..Snapshot::default() };
+        let end = take(&SessionId(1), &term, &ask).unwrap();
+        assert_eq!((end.lines.as_slice(), end.scrollback_lines), (&whole[96..], 3));
     }
 
     #[test]
@@ -164,7 +202,8 @@ mod tests {
         for _ in 0..1000 {
             term.feed(b"x\r\n");
         }
-        let refusal = take(&SessionId(1), &term, Format::Cells, true).unwrap_err();
+        let ask = Snapshot { format: Format::Cells, scrollback: true, ..Snapshot::default() };
+        let refusal = take(&SessionId(1), &term, &ask).unwrap_err();
         assert_eq!(refusal.code, error_code::TOO_LARGE);
     }
 }

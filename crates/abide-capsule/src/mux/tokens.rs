@@ -45,6 +45,11 @@ impl Tokens {
         !self.held.is_empty()
     }
 
+    /// How many bytes of it have come.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// Takes in what arrived.
     pub fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(Token<'_>)) {
         if self.held.is_empty() {

@@ -119,6 +119,7 @@ impl Server {
             return self.on_mouse(id, event);
         }
         let modes = self.focused_of(id).map(|session| session.term.modes()).unwrap_or_default();
+        let prefix = self.options.prefix.letter();
         let Some(view) = self.view_mut(id) else { return };
         if sequence == PASTE_BEGIN {
             view.paste_is_ours = view.mode != Mode::Session;
@@ -135,7 +136,11 @@ impl Server {
             _ if view.mode != Mode::Session || view.prefixed => {
                 self.on_key(id, Key::of_sequence(sequence), Some(sequence));
             }
-            _ if keys::is_control_key(sequence, self.options.prefix.letter()) => self.on_prefix(id),
+            _ if keys::is_control_key(sequence, prefix) => self.on_prefix(id),
+            _ if modes.kitty_keyboard == 0 && modes.modify_other_keys > 0 && view.keys.kitty => {
+                let translated = keys::as_modify_other_keys(sequence, modes.modify_other_keys);
+                self.type_into(id, translated.as_deref().unwrap_or(sequence));
+            }
             _ => self.type_into(id, sequence),
         }
     }
@@ -173,7 +178,13 @@ impl Server {
         }
         match std::mem::take(&mut view.mode) {
             // Not reached: in this mode keys go to the session.
-            Mode::Session | Mode::Help => {}
+            Mode::Session => {}
+            Mode::Help(page) => {
+                let goes_on = page + 1 < super::world::help_pages(view.size.rows);
+                if goes_on && !matches!(key, Key::Escape | Key::Char('q') | Key::Ctrl('c')) {
+                    view.mode = Mode::Help(page + 1);
+                }
+            }
             Mode::Kill(session) => self.answer_kill(id, &session, key),
             Mode::Rename(session, text) => self.edit_name(id, session, text, key),
             Mode::Search(scroll, text) => self.edit_search(id, scroll, text, key),

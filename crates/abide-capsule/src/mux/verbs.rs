@@ -1,7 +1,9 @@
 //! What the control requests do.
 
 use super::client::ClientId;
+use super::glyph::{LinkPolicy, Strings};
 use super::keys;
+use super::options::LiveSettings;
 use super::server::Server;
 use super::session::Session;
 use super::snapshot;
@@ -67,11 +69,31 @@ impl Server {
                 let evidence = self.evidence(&ask);
                 self.reply(client, id, evidence);
             }
+            Verb::Configure(configure) => {
+                self.change_settings(&configure.settings);
+                self.reply(client, id, Ok(Done {}));
+            }
             Verb::Shutdown(shutdown) => {
                 self.tell_keeper(ToKeeper::Shutdown { note: shutdown.reason });
                 self.reply(client, id, Ok(Done {}));
             }
         }
+    }
+
+    fn change_settings(&mut self, settings: &LiveSettings) {
+        self.options.change(settings);
+        self.strings = Strings::new(LinkPolicy::of(&self.options));
+        self.changed_settings = Some((self.generation, settings.clone()));
+        for client in self.clients.values_mut() {
+            if let Some(view) = &mut client.view {
+                let size = view.size;
+                view.resize(size);
+            }
+        }
+        for session in &mut self.sessions {
+            session.clipboard_refused = false;
+        }
+        self.refit = true;
     }
 
     fn living(&self, id: &SessionId) -> Result<&Session, Refusal> {
@@ -132,7 +154,7 @@ impl Server {
         let no_session = || Refusal::new(error_code::NO_SUCH_SESSION, "there is no session");
         let id = ask.session.or_else(focused).ok_or_else(no_session)?;
         let session = self.session(&id).ok_or_else(|| no_such_session(&id))?;
-        snapshot::take(&id, &session.term, ask.format, ask.scrollback)
+        snapshot::take(&id, &session.term, ask)
     }
 
     fn subscribe(&mut self, client: ClientId, subscribe: Subscribe) -> Result<SubscribeReply, Refusal> {

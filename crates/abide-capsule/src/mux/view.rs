@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::compose::{Seen, Shape};
 use super::layout::TabId;
+use super::mirror::KeyProtocols;
 use super::paint::Painter;
 use super::scroll::Scroll;
 use super::sgr::Depth;
@@ -18,8 +19,12 @@ const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 120);
 const SAVED: Duration = Duration::from_nanos(4 * 1_000_000_000 / 120);
 /// How long a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
-/// How long the rest of an escape sequence is waited for.
+/// How long the rest of an escape sequence is waited for. A lone Escape is a key, and must not take long.
 const SEQUENCE: Duration = Duration::from_millis(25);
+/// The same where the key is ours: cut in two by a slow line, it would leave our mode and type its rest into the program.
+const OWN_ESCAPE: Duration = Duration::from_millis(150);
+/// The same once more of it has come than an Escape: no key of ours begins so.
+const OWN_SEQUENCE: Duration = Duration::from_millis(500);
 /// What a program may have us pass on besides the picture, between two frames.
 const MAX_EXTRAS: usize = 2 << 20;
 
@@ -40,8 +45,8 @@ pub(super) enum Mode {
     Kill(SessionId),
     /// To a new name for this session.
     Rename(SessionId, String),
-    /// Nowhere: any key closes the help.
-    Help,
+    /// To the help, of which this page is shown: any key turns to the next, and after the last one closes it.
+    Help(usize),
 }
 
 /// An attached client.
@@ -50,7 +55,7 @@ pub(super) struct View {
     pub tab: TabId,
     pub size: Size,
     pub read_only: bool,
-    pub knows_kitty: bool,
+    pub keys: KeyProtocols,
     pub mode: Mode,
     /// The paste that is coming in began in a mode of ours: no session gets the rest of it.
     pub paste_is_ours: bool,
@@ -84,7 +89,7 @@ impl View {
             tab,
             size,
             read_only: attach.read_only,
-            knows_kitty: has(attach, "kitty-keyboard"),
+            keys: key_protocols(attach),
             mode: Mode::default(),
             paste_is_ours: false,
             has_focus: true,
@@ -107,8 +112,8 @@ impl View {
     /// The client has learnt more about its terminal.
     pub fn update(&mut self, attach: &Attach) {
         self.read_only = attach.read_only;
-        if self.knows_kitty != has(attach, "kitty-keyboard") {
-            self.knows_kitty = !self.knows_kitty;
+        if self.keys != key_protocols(attach) {
+            self.keys = key_protocols(attach);
             self.painter.forget_modes();
         }
         self.painter.set_depth(depth(attach));
@@ -171,7 +176,13 @@ impl View {
 
     /// Until when the rest of a sequence is waited for.
     pub fn tokens_until(&self) -> Option<Instant> {
-        self.tokens_since.map(|since| since + SEQUENCE)
+        let is_ours = self.mode != Mode::Session || self.prefixed;
+        let patience = match self.tokens.held() {
+            _ if !is_ours => SEQUENCE,
+            0..=1 => OWN_ESCAPE,
+            _ => OWN_SEQUENCE,
+        };
+        self.tokens_since.map(|since| since + patience)
     }
 
     /// Passes something on to the terminal with the next frame; too much of it is dropped.
@@ -199,6 +210,11 @@ fn clamped(size: Size) -> Size {
 
 fn has(attach: &Attach, cap: &str) -> bool {
     attach.caps.iter().any(|known| known == cap)
+}
+
+fn key_protocols(attach: &Attach) -> KeyProtocols {
+    let modify_other_keys = has(attach, "modify-other-keys");
+    KeyProtocols { kitty: has(attach, "kitty-keyboard"), modify_other_keys }
 }
 
 fn depth(attach: &Attach) -> Depth {

@@ -53,7 +53,7 @@ impl<'a> World<'a> {
         view.pan = pan(view, &placement, focused, self.options.status_bar);
         let (scroll, overlay) = match &view.mode {
             Mode::Scroll(scroll) | Mode::Search(scroll, _) => (Some(scroll.clone()), Vec::new()),
-            Mode::Help => (None, help(self.options)),
+            Mode::Help(page) => (None, help(self.options, *page, view.size.rows)),
             _ => (None, Vec::new()),
         };
         let line = self.line(view, focused);
@@ -129,7 +129,7 @@ impl<'a> World<'a> {
         match &view.mode {
             Mode::Search(_, text) => return in_line(1, text),
             Mode::Rename(_, text) => return in_line(RENAME.len(), text),
-            Mode::Scroll(_) | Mode::Help | Mode::Kill(_) => return None,
+            Mode::Scroll(_) | Mode::Help(_) | Mode::Kill(_) => return None,
             Mode::Session => {}
         }
         let pane = scene.shape.placement.focused_pane()?;
@@ -149,7 +149,7 @@ impl<'a> World<'a> {
         let Some(session) = self.session(&tab.focused) else { return Outer::default() };
         let own = if self.options.notifications { printable(session.term.title()) } else { String::new() };
         let title = if own.is_empty() { printable(session.label()) } else { own };
-        let outer = Outer::of(&session.term.modes(), &session.term.cursor(), &title, view.knows_kitty);
+        let outer = Outer::of(&session.term.modes(), &session.term.cursor(), &title, view.keys);
         if view.mode == Mode::Session { outer } else { outer.for_ourselves() }
     }
 }
@@ -182,11 +182,24 @@ fn pan(view: &View, placement: &Placement, focused: &Session, bar: StatusBar) ->
     (x, y)
 }
 
-fn help(options: &MuxOptions) -> Vec<String> {
-    let prefix = options.prefix.to_string();
-    let title = format!("keys after {prefix}");
+/// What the title of the help and the bar leave of a screen.
+fn help_lines(rows: u16) -> usize {
+    usize::from(rows).saturating_sub(3).max(1)
+}
+
+/// How many pages the help has on a screen of so many rows.
+pub(super) fn help_pages(rows: u16) -> usize {
+    HELP.len().div_ceil(help_lines(rows))
+}
+
+fn help(options: &MuxOptions, page: usize, rows: u16) -> Vec<String> {
+    let (prefix, pages) = (options.prefix.to_string(), help_pages(rows));
+    let title = match pages {
+        1 => format!("keys after {prefix}"),
+        _ => format!("keys after {prefix} ({}/{pages}, any key)", page + 1),
+    };
     let mut lines = vec![format!(" {title:<46} "), " ".repeat(48)];
-    lines.extend(HELP.iter().map(|(keys, text)| {
+    lines.extend(HELP.iter().skip(page * help_lines(rows)).take(help_lines(rows)).map(|(keys, text)| {
         let keys = if *keys == "prefix" { &prefix } else { *keys };
         format!(" {keys:>8}  {text:<36} ")
     }));

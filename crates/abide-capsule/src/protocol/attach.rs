@@ -14,7 +14,7 @@ pub struct Attach {
     /// Watch only: input is ignored and the size does not count.
     #[serde(default)]
     pub read_only: bool,
-    /// What the client knows about its terminal: `truecolor`, `kitty-keyboard`.
+    /// What the client knows about its terminal: `truecolor`, `kitty-keyboard`, `modify-other-keys`.
     #[serde(default)]
     pub caps: Vec<String>,
     /// The terminal's own colours, as far as it tells.

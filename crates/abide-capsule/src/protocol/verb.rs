@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Activity, EventKind};
+use crate::mux::LiveSettings;
 use crate::session::{Exit, SessionId, Size, SpawnSpec};
 use crate::text::OsText;
 
@@ -55,6 +56,7 @@ verbs! {
     "upgrade" Upgrade => Done,
     "report" Report => Done,
     "evidence" Evidence => EvidenceReply,
+    "configure" Configure => Done,
 }
 
 /// A request with the number that its reply will carry.
@@ -238,8 +240,9 @@ pub struct SessionStatus {
     pub meta: serde_json::Value,
 }
 
-/// Asks for a session's screen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Asks for a session's screen. A long past is asked for in pieces, by `max` and then `from` what the last piece gave as
+/// [`SnapshotReply::next`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The session; the focused one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -250,6 +253,15 @@ pub struct Snapshot {
     /// With the lines that have scrolled off.
     #[serde(default)]
     pub scrollback: bool,
+    /// Of the lines that have scrolled off and the screen, only so many at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<usize>,
+    /// Beginning with this line, counted from the session's beginning; with the oldest where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// At most so many lines; all where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<usize>,
 }
 
 /// The form of a snapshot.
@@ -280,6 +292,9 @@ pub struct SnapshotReply {
     pub title: String,
     /// How many of the lines are scrollback; the screen follows.
     pub scrollback_lines: usize,
+    /// The line with which the rest begins, where this is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
     /// The lines, for text and ansi.
     #[serde(default)]
     pub lines: Vec<String>,
@@ -479,6 +494,13 @@ pub struct Focus {
 pub struct Shutdown {
     /// Why, for the exit record.
     pub reason: String,
+}
+
+/// Changes the settings of a running mux, and of those that follow it in this run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configure {
+    /// The settings.
+    pub settings: LiveSettings,
 }
 
 /// Continues on another binary without ending a session.

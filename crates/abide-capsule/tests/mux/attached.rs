@@ -1,8 +1,8 @@
 //! Looking at sessions: attaching, leaving, sizes, several clients.
 
 use abide_capsule::journal::Recovered;
-use abide_capsule::mux::MuxOptions;
-use abide_capsule::protocol::{Focus, Spawn, Until};
+use abide_capsule::mux::{LiveSettings, MuxOptions};
+use abide_capsule::protocol::{Configure, Focus, Spawn, Until};
 use abide_capsule::session::Exit;
 use abide_model::StatusBar;
 use abide_term::{Options, Rgb, Term};
@@ -30,6 +30,8 @@ tests![
     the_last_words_of_a_session_are_not_lost_though_a_grandchild_keeps_its_terminal,
     one_of_several_sessions_that_ends_leaves_the_others_on_the_screen,
     leaving_by_signal_or_by_closing_the_terminal_is_leaving,
+    notifications_and_progress_reach_the_terminal_where_that_is_allowed_and_a_flood_of_them_does_not,
+    settings_change_while_it_runs_and_stay_changed_for_the_next_mux,
 ];
 
 fn a_session_is_shown_with_a_status_bar_and_what_is_typed_reaches_it() {
@@ -283,4 +285,42 @@ fn leaving_by_signal_or_by_closing_the_terminal_is_leaving() {
     drop(terminal);
     wait_for("nobody being attached", || (capsule.status().attached == 0).then_some(()));
     assert_eq!(capsule.status().sessions.len(), 1);
+}
+
+fn notifications_and_progress_reach_the_terminal_where_that_is_allowed_and_a_flood_of_them_does_not() {
+    for allowed in [true, false] {
+        let mut capsule = Capsule::with(MuxOptions { notifications: allowed, ..MuxOptions::default() });
+        capsule.launch(part("main", &["shell"]));
+        let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+        terminal.wait_text("ready$");
+        let flood = "\\e]9;again\\a".repeat(200);
+        terminal.type_keys(&format!("say \\e]9;finished\\a\\e]9;4;1;40\\a{flood}over\r"));
+        terminal.wait_until("the end", |term| term.text().lines().any(|line| line.starts_with("over")));
+        let written = String::from_utf8_lossy(&terminal.written).into_owned();
+        assert_eq!(written.contains("\x1b]9;finished\x1b\\"), allowed);
+        assert_eq!(written.contains("\x1b]9;4;1;40\x1b\\"), allowed);
+        assert!(written.matches("\x1b]9;again").count() <= 40);
+    }
+}
+
+fn settings_change_while_it_runs_and_stay_changed_for_the_next_mux() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    terminal.wait_text("C-b ? for help");
+    terminal.type_keys("say \\e]52;c;aGk=\\a\r");
+    terminal.wait_text("may not write to the clipboard");
+    let settings = LiveSettings {
+        prefix: "C-a".parse().unwrap(),
+        clipboard: true,
+        ..MuxOptions::default().live()
+    };
+    capsule.call(&Configure { settings });
+    terminal.wait_text("C-a ? for help");
+    send_signal(capsule.status().mux_pid, Signal::KILL);
+    wait_for("the next mux", || {
+        terminal.pump();
+        terminal.type_keys("\x01?");
+        terminal.pump();
+        terminal.screen().contains("keys after C-a").then_some(())
+    });
 }

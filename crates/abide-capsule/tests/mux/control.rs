@@ -66,9 +66,9 @@ fn a_snapshot_shows_the_screen_in_each_form_and_the_past_on_demand() {
     assert_eq!((text.cursor.col, text.cursor.row), (3, 23));
     let whole = capsule.snapshot("main", true);
     assert_eq!((whole.lines[0].as_str(), whole.scrollback_lines), ("1", 27));
-    let ansi = capsule.call(&Snapshot { session: None, format: Format::Ansi, scrollback: false });
+    let ansi = capsule.call(&Snapshot { session: None, format: Format::Ansi, ..Snapshot::default() });
     assert_eq!(ansi.lines.last().unwrap(), "\x1b[31mred\x1b[m");
-    let cells = capsule.call(&Snapshot { session: None, format: Format::Cells, scrollback: false });
+    let cells = capsule.call(&Snapshot { session: None, format: Format::Cells, ..Snapshot::default() });
     assert_eq!((cells.cells[23][0].text.as_str(), cells.cells[23][0].fg.as_str()), ("r", "1"));
     assert_eq!((cells.cells.len(), cells.cells[0].len()), (24, 80));
 }

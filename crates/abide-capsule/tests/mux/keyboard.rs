@@ -33,6 +33,9 @@ tests![
     an_escape_alone_is_passed_and_sequences_stay_whole,
     a_program_that_wants_reports_of_its_size_gets_one_at_once,
     a_new_pane_has_its_size_from_the_start,
+    a_key_of_ours_that_comes_in_pieces_is_not_typed_into_the_program,
+    modified_keys_are_asked_for_or_translated_as_the_terminal_can_and_a_query_is_answered_truthfully,
+    the_help_has_pages_where_the_screen_is_small,
 ];
 
 fn attach(capsule: &Capsule) -> Terminal {
@@ -491,4 +494,40 @@ fn a_new_pane_has_its_size_from_the_start() {
     assert_eq!(said(2)[1], "11 39");
     terminal.type_keys("\x02c");
     assert_eq!(said(3)[2], "23 80");
+}
+
+fn a_key_of_ours_that_comes_in_pieces_is_not_typed_into_the_program() {
+    let capsule = Capsule::running(&["lines", "200"]);
+    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    terminal.wait_text("line 200");
+    terminal.type_keys("\x02[");
+    terminal.wait_text("lines back");
+    for piece in ["\x1b", "[", "5", "~"] {
+        terminal.type_keys(piece);
+        // Longer than a lone Escape outside of our modes is waited for: this is what a slow line does.
+        std::thread::sleep(std::time::Duration::from_millis(60));
+    }
+    terminal.wait_text("22/");
+}
+
+fn modified_keys_are_asked_for_or_translated_as_the_terminal_can_and_a_query_is_answered_truthfully() {
+    let capsule = Capsule::running(&["raw", "\\e[>4;2m"]);
+    // The model that plays the terminal knows the kitty protocol.
+    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    terminal.wait_text("listening");
+    terminal.wait_until("the newer protocol", |term| term.modes().kitty_keyboard == 1);
+    terminal.type_keys("\x1b[13;2u");
+    terminal.wait_text("[27;2;13~");
+}
+
+fn the_help_has_pages_where_the_screen_is_small() {
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = Terminal::attach(&capsule, 60, 12, &[]);
+    terminal.wait_text("ready$");
+    terminal.type_keys("\x02?");
+    terminal.wait_text("keys after C-b (1/2, any key)");
+    terminal.type_keys("n");
+    terminal.wait_text("send the prefix key itself");
+    terminal.type_keys("n");
+    terminal.wait_gone("send the prefix key itself");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use abide_capsule::keeper::{Config, Launched, Launching};
 use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
-    Call, CallError, Connection, Format, Input, Send, Snapshot, SnapshotReply, Status, StatusReply, Until,
+    Call, CallError, Connection, Input, Send, Snapshot, SnapshotReply, Status, StatusReply, Until,
     Wait, WaitReply,
 };
 use abide_capsule::session::{SessionId, Size, SpawnSpec};
@@ -144,7 +144,7 @@ impl Capsule {
     }
 
     pub fn snapshot(&self, session: &str, scrollback: bool) -> SnapshotReply {
-        self.call(&Snapshot { session: Some(id(session)), format: Format::Text, scrollback })
+        self.call(&Snapshot { session: Some(id(session)), scrollback, ..Snapshot::default() })
     }
 
     /// Types text and Return into a session.

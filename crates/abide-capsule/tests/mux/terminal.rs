@@ -89,7 +89,7 @@ impl Terminal {
         let client = command.spawn().unwrap();
         let term = Term::new(
             abide_term::Size { cols, rows },
-            Options { allow_clipboard: true, ..Options::default() },
+            Options::default(),
         );
         Self { master, slave, term, client, result, before, written: Vec::new(), status: None }
     }

@@ -7,7 +7,7 @@ use abide_capsule::client::{self, AttachEnd, AttachOptions};
 use abide_capsule::keeper::{Config, ExitRecord, Launching};
 use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
-    Evidence, EvidenceReply, Format, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply, Spawn, Status,
+    Configure, Connection, Evidence, EvidenceReply, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply, Spawn, Status,
     StatusReply, Until, Upgrade, Wait, WaitReply,
 };
 use abide_capsule::session::SessionId;
@@ -21,10 +21,14 @@ use abide_sys::process;
 use super::{Substrate, Trouble};
 use crate::error::Error;
 use crate::live::{self, PATIENCE};
-use crate::start::{Surroundings, spec};
+use crate::start::{LaunchReport, NotStarted, Surroundings, spec};
 
 /// How long a capsule may take to end its sessions: their grace, and the reading of their last words.
 const TO_STOP: Duration = Duration::from_secs(15);
+
+/// How long a mux that is just being started may take until it starts further sessions. A machine that boots is slow,
+/// and a session that is given up here is one that the operator misses.
+const TO_START: Duration = Duration::from_secs(30);
 
 /// The capsule of a unit.
 pub(super) struct Capsule(pub Unit);
@@ -75,13 +79,8 @@ impl Substrate for Capsule {
         Ok(())
     }
 
-    fn screen(
-        &self,
-        session: &SessionId,
-        format: Format,
-        scrollback: bool,
-    ) -> Result<SnapshotReply, Trouble> {
-        let request = Snapshot { session: Some(*session), format, scrollback };
+    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, Trouble> {
+        let request = Snapshot { session: Some(*session), ..ask.clone() };
         Ok(live::connect(&self.0)?.call(&request, PATIENCE)?)
     }
 
@@ -100,6 +99,12 @@ impl Substrate for Capsule {
         Ok(client::attach(&self.0, options)?)
     }
 
+    fn configure(&self, settings: &Settings) -> Result<bool, Trouble> {
+        let configure = Configure { settings: mux_settings(settings).live() };
+        live::connect(&self.0)?.call(&configure, PATIENCE)?;
+        Ok(true)
+    }
+
     fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble> {
         live::connect(&self.0)?.call(&Upgrade { exe: exe.into() }, PATIENCE)?;
         Ok(true)
@@ -110,10 +115,10 @@ impl Substrate for Capsule {
 pub(super) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
-    warnings: &mut Vec<String>,
+    report: &mut LaunchReport,
 ) -> Result<Outcome, Error> {
     let first = instance.sessions.first().ok_or(Error::NoSession(instance.id))?;
-    let spec = spec(around, instance, first, warnings)?;
+    let spec = spec(around, instance, first, &mut report.warnings)?;
     let unit = live::unit(around.store, instance.id);
     let config = keeper_config(around, instance, unit.path());
     let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
@@ -121,7 +126,7 @@ pub(super) fn launch(
     let isolation = isolate(around, instance.id, &launching);
     let launched = launching.start(spec)?;
     tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");
-    start_others(around, instance, warnings);
+    start_others(around, instance, report);
     Ok(isolation)
 }
 
@@ -131,28 +136,28 @@ fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> 
     unit::place(keeper, id, around.settings.unit, around.settings.linger)
 }
 
-/// Starts the sessions after the first. One that does not start must not take the others down; it is told in the log, and
-/// the instance is there to start it again from.
-fn start_others(around: &Surroundings<'_>, instance: &Instance, warnings: &mut Vec<String>) {
+/// Starts the sessions after the first. One that does not start must not take the others down; it is reported, and the
+/// next resume tries it again.
+fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut LaunchReport) {
     let Some((_, others)) = instance.sessions.split_first().filter(|(_, others)| !others.is_empty()) else {
         return;
     };
-    let started = live::connect(&live::unit(around.store, instance.id)).map_err(|e| e.to_string()).map(
-        |mut capsule| {
-            for session in others {
-                let spec = spec(around, instance, session, warnings);
-                let asked = spec.map_err(|e| e.to_string()).and_then(|spec| {
-                    let spawn = Spawn { spec: Box::new(spec), focus: false };
-                    capsule.call(&spawn, PATIENCE).map_err(|e| e.to_string())
-                });
-                if let Err(why) = asked {
-                    tracing::warn!(id = %instance.id, session = %session.id, "did not start: {why}");
-                }
-            }
-        },
-    );
-    if let Err(why) = started {
-        tracing::warn!(id = %instance.id, "only the first session was started: {why}");
+    let mut capsule = match Connection::connect(&live::unit(around.store, instance.id), TO_START) {
+        Ok(capsule) => capsule,
+        Err(why) => {
+            let missing = others.iter().map(|session| NotStarted::new(session, &why));
+            return report.not_started.extend(missing);
+        }
+    };
+    for session in others {
+        let spec = spec(around, instance, session, &mut report.warnings);
+        let asked = spec.map_err(|e| e.to_string()).and_then(|spec| {
+            let spawn = Spawn { spec: Box::new(spec), focus: false };
+            capsule.call(&spawn, TO_START).map_err(|e| e.to_string())
+        });
+        if let Err(why) = asked {
+            report.not_started.push(NotStarted::new(session, why));
+        }
     }
 }
 
@@ -167,9 +172,14 @@ fn keeper_config(around: &Surroundings<'_>, instance: &Instance, unit: &Path) ->
 }
 
 fn mux_options(settings: &Settings, instance: &Instance) -> MuxOptions {
+    let name = instance.name.clone().unwrap_or_else(|| instance.id.display_name());
+    MuxOptions { name, ..mux_settings(settings) }
+}
+
+/// What the settings say about every mux.
+pub(super) fn mux_settings(settings: &Settings) -> MuxOptions {
     let allowed = |permission: Permission| permission == Permission::Allow;
     MuxOptions {
-        name: instance.name.clone().unwrap_or_else(|| instance.id.display_name()),
         scrollback: usize::try_from(settings.scrollback).unwrap_or(usize::MAX),
         journal_bytes: match settings.journal {
             Journal::Off => 0,
@@ -181,5 +191,6 @@ fn mux_options(settings: &Settings, instance: &Instance) -> MuxOptions {
         links: allowed(settings.terminal.links),
         notifications: allowed(settings.terminal.notifications),
         keep_awake: settings.keep_awake,
+        ..MuxOptions::default()
     }
 }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::mux;
 use abide_capsule::pane::{self, Cause, End, Held, InPane, Launcher, Order, Presence};
-use abide_capsule::protocol::Format;
+use abide_capsule::protocol::Snapshot;
 use abide_capsule::session::{SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_capsule::unit::Unit;
@@ -174,7 +174,7 @@ fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux:
 pub(crate) fn last_screen(unit: &Unit, session: &SessionId) -> Option<Vec<String>> {
     let past = std::fs::read(unit.scrollback(session)).ok()?;
     let size = Size { cols: 200, rows: 50 };
-    mux::drawn_by(session, size, &past, Format::Text, false).ok().map(|screen| screen.lines)
+    mux::drawn_by(session, size, &past, &Snapshot::default()).ok().map(|screen| screen.lines)
 }
 
 /// A new shell like the sessions that run already, in the directory that tmux chose.

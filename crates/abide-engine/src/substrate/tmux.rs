@@ -15,11 +15,12 @@ use abide_capsule::keeper::{ExitRecord, StopReason};
 use abide_capsule::mux;
 use abide_capsule::pane::{CLOSE, Presence, STOP};
 use abide_capsule::protocol::{
-    Cursor, EvidenceReply, Format, Input, Refusal, SessionStatus, SnapshotReply, StatusReply, Until,
+    Cursor, EvidenceReply, Input, Refusal, SessionStatus, Snapshot, SnapshotReply, StatusReply, Until,
     WaitReply, error_code,
 };
 use abide_capsule::session::{Exit, SessionId, Size};
 use abide_capsule::unit::Unit;
+use abide_config::Settings;
 use abide_model::InstanceId;
 use abide_places::tmux::{Pane, Server, home_mark};
 use abide_store::Store;
@@ -232,16 +233,11 @@ impl Substrate for Tmux {
         Ok(())
     }
 
-    fn screen(
-        &self,
-        session: &SessionId,
-        format: Format,
-        scrollback: bool,
-    ) -> Result<SnapshotReply, Trouble> {
+    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, Trouble> {
         let pane = self.pane(session)?;
-        let captured = self.server.capture(&pane.id, scrollback).map_err(|error| self.trouble(error))?;
+        let captured = self.server.capture(&pane.id, ask.scrollback).map_err(|error| self.trouble(error))?;
         let drawing = drawing(&captured);
-        let mut reply = mux::drawn_by(session, size(&pane), &drawing, format, scrollback)?;
+        let mut reply = mux::drawn_by(session, size(&pane), &drawing, ask)?;
         reply.cursor = Cursor { col: pane.cursor.0, row: pane.cursor.1, visible: pane.cursor_visible };
         reply.alternate = pane.alternate;
         reply.title = abide_model::sanitised(&pane.title).to_string();
@@ -285,6 +281,10 @@ impl Substrate for Tmux {
                 Ok(AttachEnd::SessionEnded { exit: last, message })
             }
         }
+    }
+
+    fn configure(&self, _: &Settings) -> Result<bool, Trouble> {
+        Ok(false)
     }
 
     fn upgrade(&self, _: PathBuf) -> Result<bool, Trouble> {

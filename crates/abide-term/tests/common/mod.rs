@@ -6,7 +6,7 @@ use abide_term::{Cell, Options, Size, Term};
 pub const CSI: &str = "\x1b[";
 
 pub fn term(cols: u16, rows: u16) -> Term {
-    Term::new(Size { cols, rows }, Options { allow_clipboard: true, ..Options::default() })
+    Term::new(Size { cols, rows }, Options::default())
 }
 
 /// A terminal of 80x25 after this input.

@@ -1,6 +1,9 @@
 //! `abide config`
 
 use abide_config::{Entry, Origin};
+use abide_engine::substrate;
+use abide_model::{InstanceId, Status};
+use abide_store::Entry as StoredEntry;
 use serde::Serialize;
 use serde_json::json;
 
@@ -90,15 +93,60 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         Verb::Set { key, value } => {
             config.set(&key, &value).map_err(CommandError::failed)?;
             tracing::info!(key = key.as_str(), "setting changed");
-            Ok(())
+            tell_running(&key, context)
         }
         Verb::Unset { key } => {
             let was_set = config.unset(&key).map_err(CommandError::failed)?;
             tracing::info!(key = key.as_str(), was_set, "setting removed");
-            if was_set { Ok(()) } else { Ok(context.printer.line(format!("{key} was not set"))?) }
+            if was_set { tell_running(&key, context) } else { Ok(context.printer.line(format!("{key} was not set"))?) }
         }
         Verb::Path => Ok(context.printer.line(config.settings_file().display().to_string())?),
         Verb::Reference => Ok(context.printer.raw(abide_config::reference().as_bytes())?),
+    }
+}
+
+/// Settings that running instances take over at once, and those that count from the next start on. All others are read
+/// when they are needed.
+const LIVE: [&str; 3] = ["prefix", "status_bar", "terminal."];
+const AT_START: [&str; 7] = ["scrollback", "journal", "substrate", "unit", "place", "env.", "agents."];
+
+/// Has running instances take over a changed setting, or says when they will.
+fn tell_running(key: &str, context: &Context) -> Outcome {
+    let concerns = |keys: &[&str]| keys.iter().any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
+    let entries = context.store.list().map_err(CommandError::failed)?;
+    let running: Vec<InstanceId> = entries.into_iter().filter_map(active).collect();
+    if running.is_empty() {
+        return Ok(());
+    }
+    if concerns(&AT_START) {
+        let line = "Running instances keep the old value; it counts from their next start on (`abide stop`, `abide resume`).";
+        return Ok(context.printer.line(line)?);
+    }
+    if !concerns(&LIVE) {
+        return Ok(());
+    }
+    let settings = context.config.load().map_err(CommandError::failed)?;
+    let mut changed = 0;
+    for id in running {
+        match substrate::of(&context.store, id).configure(&settings) {
+            Ok(changes) => changed += usize::from(changes),
+            Err(why) => context.warn(&format!(
+                "{} keeps the old value until it is resumed or upgraded: {why}",
+                id.display_name()
+            )),
+        }
+    }
+    match changed {
+        0 => Ok(()),
+        1 => Ok(context.printer.line("1 running instance uses it from now on.")?),
+        n => Ok(context.printer.line(format!("{n} running instances use it from now on."))?),
+    }
+}
+
+fn active(entry: StoredEntry) -> Option<InstanceId> {
+    match entry {
+        StoredEntry::Sound(instance) if instance.status.status == Status::Active => Some(instance.id),
+        _ => None,
     }
 }
 

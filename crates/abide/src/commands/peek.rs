@@ -1,6 +1,6 @@
 //! `abide peek`
 
-use abide_capsule::protocol::Format;
+use abide_capsule::protocol::{Format, Snapshot, SnapshotReply};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -11,8 +11,15 @@ const EXAMPLES: &str = "\
 Examples:
   abide peek k7p9               what is on its screen
   abide peek k7p9 --scrollback  with everything that scrolled off
-  abide peek k7p9 --colour      with its colours
+  abide peek k7p9 --lines 200   the last 200 lines
+  abide peek k7p9 --ansi        with its colours
   abide peek k7p9 --json        cell by cell";
+
+/// A long past comes in pieces of this many lines, and of fewer cells than a reply can hold.
+const LINES_AT_A_TIME: usize = 10_000;
+const CELLS_AT_A_TIME: usize = 50_000;
+/// The widest terminal that there is.
+const WIDEST: usize = 2048;
 
 /// Print a session's screen without attaching
 #[derive(Debug, clap::Args)]
@@ -23,9 +30,12 @@ pub struct Args {
     /// With the lines that scrolled off
     #[arg(long)]
     scrollback: bool,
+    /// The last N lines, of the screen and of what scrolled off
+    #[arg(long, value_name = "N")]
+    lines: Option<usize>,
     /// With colours and attributes
-    #[arg(long, conflicts_with = "json")]
-    colour: bool,
+    #[arg(long, visible_alias = "colour", conflicts_with = "json")]
+    ansi: bool,
     /// Print JSON, cell by cell
     #[arg(long)]
     json: bool,
@@ -33,17 +43,65 @@ pub struct Args {
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let (held, session) = session_target(&args.target, context)?;
-    let format = match (args.json, args.colour) {
+    let format = match (args.json, args.ansi) {
         (true, _) => Format::Cells,
         (_, true) => Format::Ansi,
         _ => Format::Text,
     };
-    let snapshot = held.screen(&session, format, args.scrollback).map_err(CommandError::failed)?;
-    if args.json {
-        return Ok(context.printer.json(&snapshot)?);
+    let max = if args.json { CELLS_AT_A_TIME / WIDEST } else { LINES_AT_A_TIME };
+    let scrollback = args.scrollback || args.lines.is_some();
+    let mut ask = Snapshot { format, scrollback, last: args.lines, max: Some(max), ..Snapshot::default() };
+    let mut is_first = true;
+    loop {
+        let piece = held.screen(&session, &ask).map_err(CommandError::failed)?;
+        ask = Snapshot {
+            // The end moves on while the session writes; the pieces go on where the last one ended.
+            last: None,
+            from: piece.next,
+            // Now that the width is known.
+            max: Some(if args.json { CELLS_AT_A_TIME / usize::from(piece.size.cols).max(1) } else { max }),
+            ..ask
+        };
+        match format {
+            Format::Cells => json(&piece, is_first, context)?,
+            // With colours the lines hold the escape sequences of our own renderer, and no others.
+            Format::Ansi => context.printer.raw(lines(&piece).as_bytes())?,
+            Format::Text => context.printer.text(&lines(&piece))?,
+        }
+        is_first = false;
+        if piece.next.is_none() {
+            return Ok(());
+        }
     }
-    let mut text = snapshot.lines.join("\n");
+}
+
+fn lines(piece: &SnapshotReply) -> String {
+    let mut text = piece.lines.join("\n");
     text.push('\n');
-    // With colours the lines hold the escape sequences of our own renderer, and no others.
-    if args.colour { Ok(context.printer.raw(text.as_bytes())?) } else { Ok(context.printer.text(&text)?) }
+    text
+}
+
+/// One object, written as its rows come: all cells of a long past at once are more than memory should hold.
+fn json(piece: &SnapshotReply, is_first: bool, context: &Context) -> Outcome {
+    let mut out = Vec::new();
+    if is_first {
+        let head = SnapshotReply { cells: Vec::new(), lines: Vec::new(), next: None, ..piece.clone() };
+        let mut head = serde_json::to_value(head).map_err(CommandError::failed)?;
+        if let Some(head) = head.as_object_mut() {
+            // How many rows are of the past is known only at the end.
+            head.remove("scrollback_lines");
+            head.remove("lines");
+        }
+        let text = head.to_string();
+        out.extend_from_slice(text.trim_end_matches('}').as_bytes());
+        out.extend_from_slice(b",\"cells\":[");
+    }
+    for (at, row) in piece.cells.iter().enumerate() {
+        out.extend_from_slice(if is_first && at == 0 { b"\n" } else { b",\n" });
+        serde_json::to_writer(&mut out, row).map_err(CommandError::failed)?;
+    }
+    if piece.next.is_none() {
+        out.extend_from_slice(b"]}\n");
+    }
+    Ok(context.printer.raw(&out)?)
 }

@@ -73,12 +73,17 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         resume::resume(around, instance.id)
     })?;
     let started = started.map_err(CommandError::failed)?;
-    started.warnings.iter().chain(&started.faults).for_each(|warning| context.warn(warning));
+    let missing = started.not_started.iter().map(ToString::to_string);
+    let warnings = started.warnings.iter().chain(&started.faults).cloned();
+    warnings.chain(missing).for_each(|warning| context.warn(&warning));
+    let name = instance.id.display_name();
     if !args.detach {
-        return super::attach_started(instance.id, None, context);
+        super::attach_started(instance.id, None, context)?;
+        return complete(&name, &started);
     }
     super::watch_boot(instance.id, context)?;
-    Ok(context.printer.line(came_back(&instance.id.display_name(), &started))?)
+    context.printer.line(came_back(&name, &started))?;
+    complete(&name, &started)
 }
 
 /// How the operator is told that an instance runs again.
@@ -87,6 +92,16 @@ fn came_back(name: &str, started: &Started) -> String {
         0 => format!("{name} is back"),
         _ => format!("{name} runs, but git does not work in it"),
     }
+}
+
+/// Fails where a session is missing from what came back.
+fn complete(name: &str, started: &Started) -> Outcome {
+    let missing: Vec<&str> = started.not_started.iter().map(|missing| missing.name.as_str()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(CommandError::failed(format!("{name} came back without {}", missing.join(", ")))
+        .hint("`abide stop` and `abide resume` try again; the conversation and the scrollback are kept"))
 }
 
 fn described(instance: &Instance) -> String {
@@ -107,7 +122,7 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
         return Ok(());
     }
     let mut brake = Brake::default();
-    let (mut failed, mut untried) = (0, 0);
+    let (mut failed, mut untried, mut incomplete) = (0, 0, 0);
     for instance in interrupted {
         let name = instance.id.display_name();
         let held = brake.holds(&Account::all_of(instance));
@@ -125,10 +140,16 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
         let (accounts, result) = resume::result_for(instance, &resumed);
         brake.note(&accounts, result);
         failed += usize::from(resumed.is_err());
+        let is_incomplete = |back: &Resumption| matches!(back, Resumption::Back(s) if !s.not_started.is_empty());
+        incomplete += usize::from(resumed.as_ref().is_ok_and(is_incomplete));
         // Nobody may be looking, as at boot; what happened is in the log too.
         let _ = context.printer.line(told(&name, resumed, context));
     }
     match (failed, untried) {
+        (0, 0) if incomplete > 0 => {
+            Err(CommandError::failed(format!("{incomplete} came back without all of their sessions"))
+                .hint("`abide ls` marks the sessions that did not start"))
+        }
         (0, 0) => Ok(()),
         (n, 0) => {
             Err(CommandError::failed(format!("{n} did not come back")).hint("they are kept as they were"))
@@ -144,6 +165,7 @@ fn told(name: &str, resumed: Result<Resumption, Error>, context: &Context) -> St
         Ok(Resumption::Back(started)) => {
             let warnings = started.warnings.iter().chain(&started.faults);
             warnings.for_each(|warning| context.warn(&format!("{name}: {warning}")));
+            started.not_started.iter().for_each(|missing| context.warn(&format!("{name}: {missing}")));
             came_back(name, &started)
         }
         Ok(Resumption::RunsAlready) => format!("{name} runs already"),

@@ -9,7 +9,7 @@ use crate::mux::bar::Bar;
 use crate::mux::compose::{Scene, Seen, Shape, Source, tab_area};
 use crate::mux::glyph::{Glyph, LinkPolicy, Strings, Text};
 use crate::mux::layout::{Direction, Layout};
-use crate::mux::mirror::Outer;
+use crate::mux::mirror::{KeyProtocols, Outer};
 use crate::mux::paint::Painter;
 use crate::mux::place::Placement;
 use crate::mux::scroll::Scroll;
@@ -312,7 +312,7 @@ fn the_outer_terminal_is_in_the_modes_of_the_session() {
         b"\x1bc",
     ] {
         session.feed(output);
-        let wanted = Outer::of(&session.modes(), &session.cursor(), session.title(), true);
+        let wanted = Outer::of(&session.modes(), &session.cursor(), session.title(), KeyProtocols { kitty: true, modify_other_keys: false });
         let mut bytes = Vec::new();
         wanted.write_changes(last.as_ref(), &mut bytes);
         outer.feed(&bytes);

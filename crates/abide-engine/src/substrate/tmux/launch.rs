@@ -14,7 +14,7 @@ use abide_sys::process;
 
 use crate::error::Error;
 use crate::live;
-use crate::start::{Surroundings, spec};
+use crate::start::{LaunchReport, NotStarted, Surroundings, spec};
 
 /// Starts a tmux session for `instance` with a pane for each of its sessions.
 ///
@@ -23,9 +23,9 @@ use crate::start::{Surroundings, spec};
 pub(in crate::substrate) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
-    warnings: &mut Vec<String>,
+    report: &mut LaunchReport,
 ) -> Result<Outcome, Error> {
-    let specs = specs(around, instance, warnings)?;
+    let specs = specs(around, instance, report)?;
     let unit = live::unit(around.store, instance.id);
     unit.prepare_state().map_err(failed)?;
     let door = Door::open(&unit).map_err(failed)?;
@@ -42,7 +42,7 @@ pub(in crate::substrate) fn launch(
     let outcome = place(around, pid, found, &guests);
     drop(lock);
     write_down(&unit, instance, &server, pid)?;
-    begin(instance, &specs, guests)?;
+    begin(instance, &specs, guests, report)?;
     Ok(outcome)
 }
 
@@ -74,14 +74,14 @@ fn failed(why: impl ToString) -> Error {
 fn specs(
     around: &Surroundings<'_>,
     instance: &Instance,
-    warnings: &mut Vec<String>,
+    report: &mut LaunchReport,
 ) -> Result<Vec<SpawnSpec>, Error> {
     let mut specs = Vec::new();
     for session in &instance.sessions {
-        match spec(around, instance, session, warnings) {
+        match spec(around, instance, session, &mut report.warnings) {
             Ok(spec) => specs.push(spec),
             Err(error) if specs.is_empty() => return Err(error),
-            Err(why) => tracing::warn!(id = %instance.id, session = %session.id, "did not start: {why}"),
+            Err(why) => report.not_started.push(NotStarted::new(session, why)),
         }
     }
     if specs.is_empty() { Err(Error::NoSession(instance.id)) } else { Ok(specs) }
@@ -133,7 +133,12 @@ fn open(
 }
 
 /// Tells the panes what to run, in the order of the sessions. Only the first has to start.
-fn begin(instance: &Instance, specs: &[SpawnSpec], mut guests: Vec<Guest>) -> Result<(), Error> {
+fn begin(
+    instance: &Instance,
+    specs: &[SpawnSpec],
+    mut guests: Vec<Guest>,
+    report: &mut LaunchReport,
+) -> Result<(), Error> {
     for (index, spec) in specs.iter().enumerate() {
         let Some(place) = guests.iter().position(|guest| guest.session == spec.id) else {
             return Err(failed(format!("no pane for {} was opened", spec.id)));
@@ -144,7 +149,10 @@ fn begin(instance: &Instance, specs: &[SpawnSpec], mut guests: Vec<Guest>) -> Re
             Err(why) if index == 0 => {
                 return Err(LaunchError::Failed { errno: 0, text: why.to_string() }.into());
             }
-            Err(why) => tracing::warn!(id = %instance.id, session = %spec.id, "did not start: {why}"),
+            Err(why) => {
+                let (name, why) = (spec.name.clone(), why.to_string());
+                report.not_started.push(NotStarted { session: spec.id, name, why });
+            }
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::protocol::{Format, Until, WaitOutcome, WaitReply};
+use abide_capsule::protocol::{Snapshot, Until, WaitOutcome, WaitReply};
 use abide_capsule::session::SessionId;
 use abide_model::Doing;
 use abide_model::activity;
@@ -49,7 +49,7 @@ pub(super) fn wait(
             }
             Until::Text { pattern } => {
                 // It may end between the two questions, which the next round sees.
-                let screen = tmux.screen(session, Format::Text, false).ok();
+                let screen = tmux.screen(session, &Snapshot::default()).ok();
                 let found =
                     screen.and_then(|screen| screen.lines.into_iter().find(|line| line.contains(pattern)));
                 if found.is_some() {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use abide_capsule::mux::{self, Look, Watched};
 use abide_capsule::pane::{Heard, InPane};
-use abide_capsule::protocol::{Activity, EvidenceReply, Format, Statement};
+use abide_capsule::protocol::{Activity, EvidenceReply, Snapshot, Statement};
 use abide_model::Doing;
 use abide_model::activity::{self, Evidence};
 use abide_places::tmux::Pane;
@@ -25,7 +25,7 @@ impl Tmux {
             watcher.hear(&heard.report, at);
         }
         let captured = self.server.capture(&pane.id, false).ok()?;
-        let drawn = mux::drawn_by(&session, size(pane), &drawing(&captured), Format::Text, false).ok()?;
+        let drawn = mux::drawn_by(&session, size(pane), &drawing(&captured), &Snapshot::default()).ok()?;
         let seen = watcher.look(&Look { now, title: &pane.title, screen: Some(&drawn.lines) });
         let quiet = Duration::from_millis(waiting::quiet_ms(pane));
         (!seen.evidence.is_empty()).then(|| reply(&seen.evidence, quiet))
