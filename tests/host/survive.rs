@@ -162,7 +162,10 @@ fn a_tab_that_does_not_come_back_is_reported_by_resume_and_marked_by_ls() {
     assert_eq!(resumed.code, Some(1), "{resumed:?}");
     assert!(resumed.stderr.contains("came back without second"), "{resumed:?}");
     let row = host.row(&id).unwrap();
-    assert_eq!((host.state(&id).as_str(), row["sessions"][1]["exit"].as_str()), ("active", Some("did not start")));
+    assert_eq!(
+        (host.state(&id).as_str(), row["sessions"][1]["exit"].as_str()),
+        ("active", Some("did not start"))
+    );
     assert!(host.abide(["ls"]).ok().contains("did not start"));
     // It is not forgotten: with its program there again, it comes back.
     std::fs::copy("/bin/sleep", &program).unwrap();

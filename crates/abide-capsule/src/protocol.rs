@@ -20,10 +20,10 @@ pub use frame::{
     Decoder, Frame, FrameError, HEADER_LEN, Kind, MAX_CLIENT_FRAME, MAX_FRAME, encode, encode_json, header,
 };
 pub use verb::{
-    Call, Cell, Configure, Cursor, Done, Evidence, EvidenceReply, Focus, Format, Input, Kill, Refusal, Rename, ReplyTo,
-    Report, Request, RequestError, ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot, SnapshotReply,
-    Spawn, SpawnReply, Statement, Status, StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait,
-    WaitOutcome, WaitReply, error_code,
+    Call, Cell, Configure, Cursor, Done, Evidence, EvidenceReply, Focus, Format, Input, Kill, Refusal,
+    Rename, ReplyTo, Report, Request, RequestError, ResizeTo, Send, SessionStatus, Shutdown, Signal,
+    Snapshot, SnapshotReply, Spawn, SpawnReply, Statement, Status, StatusReply, Subscribe, SubscribeReply,
+    Until, Upgrade, Verb, Wait, WaitOutcome, WaitReply, error_code,
 };
 
 use serde::{Deserialize, Serialize};

@@ -7,12 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use abide_capsule::link::{Link, ToKeeper, ToMux};
+use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
-    Activity, Attach, Bye, ByeReason, Call, CallError, Colors, Connection, Decoder, Done, Event, EventKind,
-    EventMessage, Evidence, Focus, Format, HEADER_LEN, Hello, Input, Kill, Kind, MAX_CLIENT_FRAME, MAX_FRAME,
-    Refusal, Rename, ReplyTo, Report, Request, Resize, ResizeTo, Send, SessionStatus, Shutdown, Signal,
-    Snapshot, Spawn, Status, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait, encode, encode_json,
-    error_code,
+    Activity, Attach, Bye, ByeReason, Call, CallError, Colors, Configure, Connection, Decoder, Done, Event,
+    EventKind, EventMessage, Evidence, Focus, Format, HEADER_LEN, Hello, Input, Kill, Kind, MAX_CLIENT_FRAME,
+    MAX_FRAME, Refusal, Rename, ReplyTo, Report, Request, Resize, ResizeTo, Send, SessionStatus, Shutdown,
+    Signal, Snapshot, Spawn, Status, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait, encode,
+    encode_json, error_code,
 };
 use abide_capsule::session::{Exit, SessionId, Size, SpawnSpec};
 use abide_model::Doing;
@@ -48,7 +49,12 @@ fn sample<C: Call + Clone>(call: C, verb: fn(C) -> Verb) -> (serde_json::Value, 
 fn every_verb() -> Vec<(serde_json::Value, Verb)> {
     let wait = |until| sample(Wait { session: session(), until, timeout_ms: Some(5) }, Verb::Wait);
     let input = vec![Input::Text("hi".into()), Input::Key("enter".into()), Input::Bytes(vec![0, 255])];
-    let snapshot = |session, format| sample(Snapshot { session, format, scrollback: true, last: Some(9), from: Some(3), max: Some(4) }, Verb::Snapshot);
+    let snapshot = |session, format| {
+        sample(
+            Snapshot { session, format, scrollback: true, last: Some(9), from: Some(3), max: Some(4) },
+            Verb::Snapshot,
+        )
+    };
     let report = Report {
         session: session(),
         generation: 3,
@@ -75,6 +81,7 @@ fn every_verb() -> Vec<(serde_json::Value, Verb)> {
         sample(Rename { session: session(), name: "x".into() }, Verb::Rename),
         sample(Focus { session: session() }, Verb::Focus),
         sample(Shutdown { reason: "done".into() }, Verb::Shutdown),
+        sample(Configure { settings: MuxOptions::default().live() }, Verb::Configure),
         sample(Upgrade { exe: "/usr/bin/abide".into() }, Verb::Upgrade),
         sample(report, Verb::Report),
         sample(Evidence { session: session() }, Verb::Evidence),

@@ -132,7 +132,9 @@ fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, La
         for missing in &report.not_started {
             tracing::warn!(id = %instance.id, session = %missing.session, "did not start: {}", missing.why);
             let session = instance.sessions.iter_mut().find(|session| session.id == missing.session);
-            session.into_iter().for_each(|session| session.exit = Some(Exit::not_started(&missing.why, clock::now())));
+            session
+                .into_iter()
+                .for_each(|session| session.exit = Some(Exit::not_started(&missing.why, clock::now())));
         }
         Ok(())
     });

@@ -144,7 +144,8 @@ pub(crate) fn launch(
         match Server::check() {
             Ok(()) => return tmux::launch(around, instance, report),
             Err(why) => {
-                report.warnings
+                report
+                    .warnings
                     .push(format!("tmux can not be used, so abide's own capsule holds the sessions: {why}"));
             }
         }

@@ -125,7 +125,14 @@ impl std::fmt::Display for Exit {
 impl Exit {
     /// Of a session that could not be started beside the others. The next resume tries it again.
     pub fn not_started(why: &str, at: Timestamp) -> Self {
-        Self { code: None, signal: None, stopped: true, at, why: Some(why.to_owned()), extra: Extra::default() }
+        Self {
+            code: None,
+            signal: None,
+            stopped: true,
+            at,
+            why: Some(why.to_owned()),
+            extra: Extra::default(),
+        }
     }
 
     /// Whether nobody decided that it should end: it failed, or a signal ended it that is not how one is asked to.

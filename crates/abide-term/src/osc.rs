@@ -174,7 +174,8 @@ impl Vt {
             return;
         }
         let plain = |value: &str| value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_+.".contains(&b));
-        let passed = pairs.iter().filter(|(key, value)| ["i", "d", "p", "e", "u", "o"].contains(key) && plain(value));
+        let passed =
+            pairs.iter().filter(|(key, value)| ["i", "d", "p", "e", "u", "o"].contains(key) && plain(value));
         let passed: Vec<String> = passed.map(|(key, value)| format!("{key}={value}")).collect();
         let is_encoded = value("e") == Some("1");
         let text = match is_encoded.then(|| unbase64(payload.as_bytes())) {

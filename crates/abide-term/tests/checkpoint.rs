@@ -7,8 +7,7 @@ use abide_term::{Options, Size, Term};
 use common::{fed, full_text, state, term};
 
 fn restored(term: &Term) -> Term {
-    Term::restore(&term.dump(), Options::default())
-        .expect("a dump is restored")
+    Term::restore(&term.dump(), Options::default()).expect("a dump is restored")
 }
 
 /// One stream for each thing that a terminal remembers, and what shows that it does.

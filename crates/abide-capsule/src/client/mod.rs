@@ -34,6 +34,8 @@ pub struct AttachOptions {
 pub enum AttachEnd {
     /// The operator left, and everything keeps running.
     Detached(String),
+    /// The terminal went away, and everything keeps running. There is nothing to print on: writing to it may never end.
+    TerminalGone,
     /// The last session ended.
     SessionEnded {
         /// How, as far as is known.
@@ -51,6 +53,7 @@ impl AttachEnd {
     /// Why it ended, for the operator.
     pub fn message(&self) -> &str {
         match self {
+            Self::TerminalGone => "the terminal is gone; everything keeps running",
             Self::Detached(message)
             | Self::SessionEnded { message, .. }
             | Self::Shutdown(message)

@@ -396,7 +396,7 @@ fn flags(reads: bool, writes: bool) -> PollFlags {
 }
 
 fn terminal_gone() -> AttachEnd {
-    AttachEnd::Detached("the terminal is gone; everything keeps running".to_owned())
+    AttachEnd::TerminalGone
 }
 
 /// How a good-bye ends the attachment; `None` if it is for a moment only.

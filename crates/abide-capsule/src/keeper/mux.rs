@@ -17,6 +17,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const HEALTHY: Duration = Duration::from_secs(10);
 /// A mux that has not said that it is ready by then never will.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// The longest pause before the successor of a mux that had got ready: what killed it is not its start, and programs
+/// stand still meanwhile once their terminals are full.
+const READY_PAUSE: Duration = Duration::from_millis(250);
 /// Messages that a mux has not taken. A mux so far behind does not work any more.
 const MAX_QUEUE: usize = 1024;
 
@@ -186,7 +189,7 @@ impl Mux {
     pub fn died(&mut self, now: Instant) {
         if let Some(running) = self.running.take() {
             let lived = now.saturating_duration_since(running.started);
-            self.start_at = (!self.retired).then(|| now + self.next_pause(lived));
+            self.start_at = (!self.retired).then(|| now + self.next_pause(lived, running.ready));
             if running.ready && lived >= HEALTHY {
                 self.absent_since = now;
             }
@@ -207,12 +210,26 @@ impl Mux {
     }
 
     /// The first death of a series costs no time; each further one twice the last, up to the limit.
-    fn next_pause(&mut self, lived: Duration) -> Duration {
+    fn next_pause(&mut self, lived: Duration, was_ready: bool) -> Duration {
         if lived >= HEALTHY {
             self.pause = Duration::ZERO;
         }
-        let pause = self.pause;
+        let pause = if was_ready { self.pause.min(READY_PAUSE) } else { self.pause };
         self.pause = (pause * 2).max(FIRST_PAUSE).min(self.longest_pause);
         pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mux_that_had_got_ready_is_replaced_sooner_than_one_that_never_did() {
+        let series = |was_ready| {
+            let mut mux = Mux::new(Vec::new(), Duration::from_secs(2));
+            (0..10).map(|_| mux.next_pause(Duration::from_millis(1), was_ready).as_millis()).max()
+        };
+        assert_eq!((series(true), series(false)), (Some(250), Some(2000)));
     }
 }

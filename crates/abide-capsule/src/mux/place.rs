@@ -162,7 +162,9 @@ impl Placement {
     /// Of the one line between two panes, the half that tells which of them has the focus: the upper or left half is that
     /// of the first pane.
     fn is_on_focused_half(&self, x: u16, y: u16) -> bool {
-        let ([first, second], Some(focused)) = (self.panes.as_slice(), self.focused_pane()) else { return true };
+        let ([first, second], Some(focused)) = (self.panes.as_slice(), self.focused_pane()) else {
+            return true;
+        };
         let is_first = focused.session == first.session;
         let side_by_side = first.rect.y == second.rect.y;
         let (at, whole) = if side_by_side { (y, self.size.rows) } else { (x, self.size.cols) };

@@ -76,7 +76,8 @@ fn rows(term: &Term, ask: &Snapshot) -> Range<usize> {
     let end = past + usize::from(term.size().rows);
     let wanted = if ask.scrollback { 0 } else { past };
     let wanted = ask.last.map_or(wanted, |last| wanted.max(end.saturating_sub(last)));
-    let from = ask.from.map(|line| usize::try_from(line.saturating_sub(first_line(term))).unwrap_or(usize::MAX));
+    let from =
+        ask.from.map(|line| usize::try_from(line.saturating_sub(first_line(term))).unwrap_or(usize::MAX));
     let start = from.map_or(wanted, |from| wanted.max(from)).min(end);
     start..ask.max.map_or(end, |max| end.min(start.saturating_add(max.max(1))))
 }

@@ -309,11 +309,8 @@ fn settings_change_while_it_runs_and_stay_changed_for_the_next_mux() {
     terminal.wait_text("C-b ? for help");
     terminal.type_keys("say \\e]52;c;aGk=\\a\r");
     terminal.wait_text("may not write to the clipboard");
-    let settings = LiveSettings {
-        prefix: "C-a".parse().unwrap(),
-        clipboard: true,
-        ..MuxOptions::default().live()
-    };
+    let settings =
+        LiveSettings { prefix: "C-a".parse().unwrap(), clipboard: true, ..MuxOptions::default().live() };
     capsule.call(&Configure { settings });
     terminal.wait_text("C-a ? for help");
     send_signal(capsule.status().mux_pid, Signal::KILL);

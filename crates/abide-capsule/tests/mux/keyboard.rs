@@ -497,8 +497,9 @@ fn a_new_pane_has_its_size_from_the_start() {
 }
 
 fn a_key_of_ours_that_comes_in_pieces_is_not_typed_into_the_program() {
-    let capsule = Capsule::running(&["lines", "200"]);
-    let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
+    let capsule = Capsule::running(&["shell"]);
+    let mut terminal = attach(&capsule);
+    terminal.type_keys("lines 200\r");
     terminal.wait_text("line 200");
     terminal.type_keys("\x02[");
     terminal.wait_text("lines back");

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use abide_capsule::keeper::{Config, Launched, Launching};
 use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
-    Call, CallError, Connection, Input, Send, Snapshot, SnapshotReply, Status, StatusReply, Until,
-    Wait, WaitReply,
+    Call, CallError, Connection, Input, Send, Snapshot, SnapshotReply, Status, StatusReply, Until, Wait,
+    WaitReply,
 };
 use abide_capsule::session::{SessionId, Size, SpawnSpec};
 use abide_capsule::text::OsText;

@@ -37,6 +37,7 @@ pub fn play_client(args: &[&str]) {
     });
     let text = match client::attach(&Unit::new(unit), &options) {
         Ok(AttachEnd::Detached(message)) => format!("detached: {message}"),
+        Ok(end @ AttachEnd::TerminalGone) => format!("detached: {}", end.message()),
         Ok(AttachEnd::SessionEnded { exit, message }) => format!("ended {exit:?}: {message}"),
         Ok(AttachEnd::Shutdown(message)) => format!("shutdown: {message}"),
         Ok(AttachEnd::Lost(message)) => format!("lost: {message}"),
@@ -87,10 +88,7 @@ impl Terminal {
             });
         }
         let client = command.spawn().unwrap();
-        let term = Term::new(
-            abide_term::Size { cols, rows },
-            Options::default(),
-        );
+        let term = Term::new(abide_term::Size { cols, rows }, Options::default());
         Self { master, slave, term, client, result, before, written: Vec::new(), status: None }
     }
 

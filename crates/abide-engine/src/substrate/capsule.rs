@@ -7,8 +7,8 @@ use abide_capsule::client::{self, AttachEnd, AttachOptions};
 use abide_capsule::keeper::{Config, ExitRecord, Launching};
 use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
-    Configure, Connection, Evidence, EvidenceReply, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply, Spawn, Status,
-    StatusReply, Until, Upgrade, Wait, WaitReply,
+    Configure, Connection, Evidence, EvidenceReply, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply,
+    Spawn, Status, StatusReply, Until, Upgrade, Wait, WaitReply,
 };
 use abide_capsule::session::SessionId;
 use abide_capsule::text::OsText;

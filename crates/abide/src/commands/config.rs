@@ -98,7 +98,11 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         Verb::Unset { key } => {
             let was_set = config.unset(&key).map_err(CommandError::failed)?;
             tracing::info!(key = key.as_str(), was_set, "setting removed");
-            if was_set { tell_running(&key, context) } else { Ok(context.printer.line(format!("{key} was not set"))?) }
+            if was_set {
+                tell_running(&key, context)
+            } else {
+                Ok(context.printer.line(format!("{key} was not set"))?)
+            }
         }
         Verb::Path => Ok(context.printer.line(config.settings_file().display().to_string())?),
         Verb::Reference => Ok(context.printer.raw(abide_config::reference().as_bytes())?),
@@ -112,7 +116,9 @@ const AT_START: [&str; 7] = ["scrollback", "journal", "substrate", "unit", "plac
 
 /// Has running instances take over a changed setting, or says when they will.
 fn tell_running(key: &str, context: &Context) -> Outcome {
-    let concerns = |keys: &[&str]| keys.iter().any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
+    let concerns = |keys: &[&str]| {
+        keys.iter().any(|known| key == *known || known.ends_with('.') && key.starts_with(known))
+    };
     let entries = context.store.list().map_err(CommandError::failed)?;
     let running: Vec<InstanceId> = entries.into_iter().filter_map(active).collect();
     if running.is_empty() {

@@ -196,6 +196,7 @@ pub fn attach(
     note_visit(id, context);
     match end {
         AttachEnd::Lost(message) => Err(CommandError::failed(message).hint("`abide ls` shows what is left")),
+        AttachEnd::TerminalGone => Ok(()),
         // A spectator decides nothing.
         end if read_only => {
             Ok(context.printer.line(format!("[{}: {}]", id.display_name(), end.message()))?)

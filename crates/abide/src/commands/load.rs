@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use abide_capsule::session::Size;
-use abide_config::{ConfigError, Name, Workspace};
+use abide_config::{ConfigError, Name, Settings, Workspace};
 use abide_engine::load::{self, Request};
 use abide_engine::reconcile;
 use abide_engine::start::Surroundings;
 use abide_engine::take::Take;
 use abide_engine::trees::{self, Wish};
 use abide_model::offer::LaunchWish;
-use abide_model::{Instance, Isolation, Place, Policy, Safe, Scope, Status, Substrate, vars};
+use abide_model::{Instance, Isolation, Place, Policy, Safe, Scope, Status, StatusBar, Substrate, vars};
 use abide_tui::Ask;
 use abide_tui::screens::{Launch, StartNew};
 
@@ -264,11 +264,17 @@ fn surrounded<T>(
         home: context.home.clone(),
         env,
         exe: std::env::current_exe()?,
-        size: terminal_size().unwrap_or_default(),
+        size: terminal_size().map(|size| without_bar(size, &settings)).unwrap_or_default(),
         continue_turn: false,
         setup,
         told: &|line| context.warn(line),
     }))
+}
+
+/// What the status bar leaves of a terminal: a session that starts with all of it would be resized at once.
+fn without_bar(size: Size, settings: &Settings) -> Size {
+    let has_bar = settings.substrate == Substrate::Capsule && settings.status_bar != StatusBar::Off;
+    Size { rows: size.rows.saturating_sub(u16::from(has_bar)).max(1), ..size }
 }
 
 fn terminal_size() -> Option<Size> {

@@ -312,7 +312,12 @@ fn the_outer_terminal_is_in_the_modes_of_the_session() {
         b"\x1bc",
     ] {
         session.feed(output);
-        let wanted = Outer::of(&session.modes(), &session.cursor(), session.title(), KeyProtocols { kitty: true, modify_other_keys: false });
+        let wanted = Outer::of(
+            &session.modes(),
+            &session.cursor(),
+            session.title(),
+            KeyProtocols { kitty: true, modify_other_keys: false },
+        );
         let mut bytes = Vec::new();
         wanted.write_changes(last.as_ref(), &mut bytes);
         outer.feed(&bytes);
