@@ -140,7 +140,8 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
         let (accounts, result) = resume::result_for(instance, &resumed);
         brake.note(&accounts, result);
         failed += usize::from(resumed.is_err());
-        let is_incomplete = |back: &Resumption| matches!(back, Resumption::Back(s) if !s.not_started.is_empty());
+        let is_incomplete =
+            |back: &Resumption| matches!(back, Resumption::Back(s) if !s.not_started.is_empty());
         incomplete += usize::from(resumed.as_ref().is_ok_and(is_incomplete));
         // Nobody may be looking, as at boot; what happened is in the log too.
         let _ = context.printer.line(told(&name, resumed, context));
