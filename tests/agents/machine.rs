@@ -64,6 +64,34 @@ impl Machine {
         Self { host: Host { sandbox }, api, agent }
     }
 
+    /// The same, with the screens of earlier runs brought back.
+    #[track_caller]
+    pub fn journaled(agent: &'static Agent) -> Self {
+        let machine = Self::with(agent);
+        machine.host.write("home/.config/abide/config.toml", CONFIG.replace("journal = \"off\"\n", ""));
+        machine
+    }
+
+    /// Waits until the agent is idle, sends `prompt` once, and waits until the model was asked that and nothing else.
+    #[track_caller]
+    pub fn deliver(&self, id: &str, prompt: &str) {
+        self.host.abide(["wait", id, "--idle", "--timeout", "60"]).ok();
+        self.deliver_at_once(id, prompt);
+        self.host.abide(["wait", id, "--idle", "--timeout", "60"]).ok();
+    }
+
+    /// Sends `prompt` once, and waits until the model was asked that and nothing else.
+    #[track_caller]
+    pub fn deliver_at_once(&self, id: &str, prompt: &str) {
+        self.api.on(prompt, Reply::Answer);
+        self.host.abide(["send", id, prompt]).ok();
+        self.until(id, &format!("the model to be asked `{prompt}`"), || self.was_asked(prompt));
+        let turns = self.api.asked().into_iter().flatten();
+        let holds = |turn: &Turn| matches!(turn, Turn::User(text) if text.matches(prompt).count() > 1);
+        let twice: Vec<Turn> = turns.filter(holds).collect();
+        assert!(twice.is_empty(), "`{prompt}` was typed more than once: {twice:#?}");
+    }
+
     /// Starts the agent and gives the instance's id when it waits for a prompt.
     #[track_caller]
     pub fn load(&self) -> String {

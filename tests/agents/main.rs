@@ -20,6 +20,11 @@ macro_rules! every_agent {
             }
 
             #[test]
+            fn what_is_sent_to_an_idle_agent_arrives_once() {
+                scenarios::deliver(&agents::$agent::AGENT);
+            }
+
+            #[test]
             fn a_turn_cut_by_a_crash_loses_nothing_said_before() {
                 scenarios::crash_mid_turn(&agents::$agent::AGENT);
             }

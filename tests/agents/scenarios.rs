@@ -84,6 +84,25 @@ pub fn leave(agent: &'static Agent) {
     goes_on(&machine, &id, "answer 2");
 }
 
+/// What a script does: it waits until the agent is idle, and types. That arrives once, whole, and is sent off, also where an
+/// earlier run left its screen.
+pub fn deliver(agent: &'static Agent) {
+    let machine = Machine::journaled(agent);
+    let said = machine.host.abide(["load", agent.name, "--detach"]).ok();
+    let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
+    machine.deliver(&id, FIRST);
+    let pids = machine.processes();
+    machine.host.abide(["stop", &id]).ok();
+    wait_until_gone(&pids);
+    machine.host.abide(["resume", &id, "--detach"]).ok();
+    machine.deliver(&id, SECOND);
+    assert_sent(&machine.last_asked(), &[user(FIRST), user(SECOND)]);
+    // Without waiting for anything: what is sent waits by itself.
+    machine.host.abide(["stop", &id]).ok();
+    machine.host.abide(["resume", &id, "--detach"]).ok();
+    machine.deliver_at_once(&id, "and once more");
+}
+
 const STORY: &str = "tell a long story";
 
 /// Has the model begin an answer that does not end.

@@ -179,6 +179,75 @@ fn what_an_agent_publishes_is_read_and_its_new_conversation_followed() {
     eventually("the conversation", || (host.session_row(&id)["conversation"] == CLAUDE).then_some(()));
 }
 
+#[test]
+fn what_an_agent_publishes_is_noticed_though_it_writes_nothing() {
+    let host = registered();
+    let id = host.load_agent("claude", &[]);
+    host.tell(&id, &format!("idle|{CLAUDE}"));
+    host.wait_for_activity(&id, "idle");
+    let entry = fs::read_dir(host.path("home/.claude/sessions")).unwrap().next().unwrap().unwrap().path();
+    let publish = |status: &str| {
+        let mut record: Value = serde_json::from_slice(&fs::read(&entry).unwrap()).unwrap();
+        record["status"] = status.into();
+        record.as_object_mut().unwrap().remove("statusUpdatedAt");
+        fs::write(&entry, record.to_string()).unwrap();
+    };
+    publish("busy");
+    let working = host.session_row(&id);
+    assert_eq!(working["activity"], "working", "the list asks: {working}");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| host.abide(["wait", &id, "--needs-input", "--timeout", "20"]).ok());
+        publish("waiting");
+        waiting.join().unwrap();
+    });
+    publish("idle");
+    assert!(host.abide(["ls"]).ok().contains("claude (idle now)"), "an entry without a time is not of 1970");
+}
+
+#[test]
+fn an_error_that_ended_a_turn_is_no_success() {
+    let host = reporting();
+    let id = host.load_agent("reporter", &[]);
+    // "API Error: 429"
+    host.tell(&id, "state=error:app=reporter:msg=QVBJIEVycm9yOiA0Mjk=");
+    let row = host.wait_for_activity(&id, "failed");
+    assert!(row["activity_because"].as_str().unwrap().contains("API Error: 429"), "{row}");
+    assert!(host.abide(["ls"]).ok().contains("reporter (failed"));
+    let waited = host.abide(["wait", &id, "--idle", "--timeout", "20"]);
+    assert!(waited.code != Some(0) && waited.stderr.contains("API Error: 429"), "{waited:?}");
+}
+
+/// A stub of claude that takes a while before it takes input, and then throws away what was typed before that, as agents do.
+fn slow_to_start() -> Host {
+    let mut host = host();
+    let script = r#"
+printf 'ready\n'
+until [ -e "$HOME/go" ]; do :; done
+exec python3 -c '
+import sys, termios, time, tty
+end = time.monotonic() + 1.5
+while time.monotonic() < end: pass
+tty.setcbreak(0, termios.TCSAFLUSH)
+print("at the prompt", flush=True)
+while True: print("heard:", sys.stdin.readline().strip(), flush=True)
+'"#;
+    host.add_program("claude", script);
+    host
+}
+
+#[test]
+fn what_is_sent_to_an_agent_that_is_starting_waits_for_it() {
+    let host = slow_to_start();
+    let id = host.load_agent("claude", &[]);
+    assert_eq!(host.session_row(&id)["activity"], "starting");
+    let refused = host.abide(["send", &id, "--within", "0.1", "too early"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("nothing was typed"), "{refused:?}");
+    host.write("home/go", "");
+    host.tell(&id, "- a list");
+    let screen = host.wait_for_screen(&id, "heard: - a list");
+    assert!(!screen.contains("too early"), "{screen}");
+}
+
 /// A stub that says nothing but draws gemini's screens as they were recorded, except for what would not fit.
 fn drawing() -> Host {
     let mut host = host();

@@ -155,14 +155,17 @@ const ASKING: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 fn tail(end: &[u8]) -> Option<Statement> {
     let working = |what| Some(Statement::new(Says::Working, what));
     let idle = |what| Some(Statement::new(Says::Idle, what));
-    let (mut results, mut message) = (Vec::new(), None);
+    let (mut results, mut message, mut is_over) = (Vec::new(), None, false);
     for record in backwards(end).filter(|record| record["isSidechain"] != true && record["isMeta"] != true) {
         let content = &record["message"]["content"];
         let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
         match record["type"].as_str().unwrap_or_default() {
-            "system" if record["subtype"] == "turn_duration" && results.is_empty() => {
-                return idle("its transcript says that the turn is over");
+            "assistant" if record["isApiErrorMessage"] == true && results.is_empty() => {
+                let text = format!("its transcript ends in an error: {}", text_of(content));
+                return Some(Statement::new(Says::Failed, text));
             }
+            "user" | "assistant" if is_over => break,
+            "system" if record["subtype"] == "turn_duration" && results.is_empty() => is_over = true,
             "user" => {
                 let text = text_of(content);
                 if text.starts_with("[Request interrupted by user") && results.is_empty() {
@@ -198,7 +201,11 @@ fn tail(end: &[u8]) -> Option<Statement> {
             _ => {}
         }
     }
-    if results.is_empty() { None } else { working("its transcript ends in what a tool said") }
+    match (is_over, results.is_empty()) {
+        (true, _) => idle("its transcript says that the turn is over"),
+        (false, true) => None,
+        (false, false) => working("its transcript ends in what a tool said"),
+    }
 }
 
 fn called(call: &Value) -> Statement {

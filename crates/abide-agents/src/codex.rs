@@ -251,6 +251,13 @@ fn tail(end: &[u8]) -> Option<Statement> {
     for record in backwards(end) {
         let payload = &record["payload"];
         match payload["type"].as_str().unwrap_or_default() {
+            "task_complete" | "turn_complete" if payload["error"].is_object() => {
+                let text = payload["error"]["message"].as_str().unwrap_or_default();
+                return Some(Statement::new(
+                    Says::Failed,
+                    format!("its transcript ends in an error: {text}"),
+                ));
+            }
             "task_complete" | "turn_complete" => {
                 return Some(Statement::new(Says::Idle, "its transcript says that the turn is over"));
             }

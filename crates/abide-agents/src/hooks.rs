@@ -112,7 +112,8 @@ pub fn meaning(report: &Report) -> Option<Statement> {
         },
         // Compaction begins a session in the middle of a turn.
         "SessionStart" if kind == "compact" => return None,
-        "SessionStart" | "Stop" | "StopFailure" | "AfterAgent" | "Interrupt" | "idle" => Says::Idle,
+        "StopFailure" => Says::Failed,
+        "SessionStart" | "Stop" | "AfterAgent" | "Interrupt" | "idle" => Says::Idle,
         _ => return None,
     };
     let kind = if kind.is_empty() { String::new() } else { format!(" ({kind})") };

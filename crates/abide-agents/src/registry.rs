@@ -40,13 +40,17 @@ struct Record {
     proc_start: String,
     status: Option<String>,
     waiting_for: Option<String>,
-    #[serde(default)]
-    status_updated_at: u64,
+    status_updated_at: Option<u64>,
 }
 
 impl Registry {
     pub(crate) fn new(config_dir: &Path, root: i32) -> Self {
         Self { dir: config_dir.join("sessions"), root, pid: None }
+    }
+
+    /// Where the entry is, once there is one.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        Some(self.dir.join(format!("{}.json", self.pid?)))
     }
 
     /// What the entry says now.
@@ -62,14 +66,15 @@ impl Registry {
 
 /// The entry of process `pid` in the registry `dir`.
 pub(crate) fn read(dir: &Path, pid: i32) -> Option<Entry> {
-    let record: Record = serde_json::from_slice(&files::head(&dir.join(format!("{pid}.json"))).ok()?).ok()?;
+    let path = dir.join(format!("{pid}.json"));
+    let record: Record = serde_json::from_slice(&files::head(&path).ok()?).ok()?;
     // The entry of a process that was killed stays, and its number may be another's by now.
     let process = abide_sys::process::identity(u32::try_from(pid).ok()?)?;
     let own = record.proc_start == process.start.to_string() && is_uuid(&record.session_id);
     own.then(|| Entry {
         statement: statement(record.status.as_deref(), record.waiting_for),
         conversation: record.session_id,
-        updated: UNIX_EPOCH + Duration::from_millis(record.status_updated_at),
+        updated: since(record.status_updated_at, &path),
     })
 }
 
@@ -78,6 +83,15 @@ pub(crate) fn all(dir: &Path) -> Vec<(String, i32)> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".json")?.parse().ok());
     pids.filter_map(|pid| Some((read(dir, pid)?.conversation, pid))).collect()
+}
+
+/// Since when the entry at `path` says what it says. One that does not say so was written when its file was.
+fn since(updated: Option<u64>, path: &Path) -> SystemTime {
+    let written = || path.metadata().and_then(|file| file.modified());
+    match updated.filter(|ms| *ms > 0) {
+        Some(ms) => UNIX_EPOCH + Duration::from_millis(ms),
+        None => written().unwrap_or_else(|_| SystemTime::now()),
+    }
 }
 
 fn statement(status: Option<&str>, waiting_for: Option<String>) -> Option<Statement> {
@@ -133,6 +147,19 @@ mod tests {
         }
         published(dir.path(), me.pid, me.start + 1, "busy");
         assert!(registry.look().is_none(), "the entry of a process that was killed");
+    }
+
+    #[test]
+    fn an_entry_without_a_time_is_as_old_as_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let me = abide_sys::process::this();
+        published(dir.path(), me.pid, me.start, "idle");
+        let path = dir.path().join(format!("sessions/{}.json", me.pid));
+        let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        record.as_object_mut().unwrap().remove("statusUpdatedAt");
+        fs::write(&path, record.to_string()).unwrap();
+        let entry = Registry::new(dir.path(), me.pid.cast_signed()).look().unwrap();
+        assert_eq!(entry.updated, fs::metadata(path).unwrap().modified().unwrap());
     }
 
     #[test]

@@ -12,9 +12,11 @@ choices! {
     /// What a session is doing.
     #[derive(Default)]
     Doing, "activity" {
+        Starting = "starting": "it was started and takes no input yet",
         Working = "working": "it works on what it was given",
         Idle = "idle": "it waits for the next task",
         NeedsInput = "needs_input": "it waits for the operator's decision",
+        Failed = "failed": "an error ended its last turn, and it waits for the next task",
         Exited = "exited": "its process has ended",
         #[default]
         #[serde(other)]
@@ -42,6 +44,7 @@ choices! {
         Busy = "busy": "it runs a tool or waits for permission to: this source can not tell which",
         Background = "background": "it waits for the next task, and something that it started still runs",
         Idle = "idle": "it waits for the next task",
+        Failed = "failed": "an error ended its last turn",
         NeedsInput = "needs_input": "it waits for the operator's decision",
     }
 }
@@ -51,6 +54,7 @@ impl Says {
         match self {
             Self::Working | Self::Busy | Self::Background => Doing::Working,
             Self::Idle => Doing::Idle,
+            Self::Failed => Doing::Failed,
             Self::NeedsInput => Doing::NeedsInput,
         }
     }
@@ -104,6 +108,59 @@ pub const STALE: Duration = Duration::from_secs(60);
 /// What is said of a shell that has its terminal to itself.
 pub const SHELL_WAITS: &str = "its shell waits for a command";
 
+/// What is known of an agent that was started and may not take input yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Startup {
+    /// For how long neither was anything written nor did any of its processes compute.
+    pub rest: Duration,
+    /// How long ago it was started.
+    pub age: Duration,
+    /// For how long a source that knows the agent has been saying what it is doing; `None` if none does.
+    pub known_for: Option<Duration>,
+    /// Whether its terminal gives it each key as it is typed. What is typed before is often thrown away by the change to that.
+    pub is_raw: bool,
+    /// Whether it has written anything.
+    pub has_written: bool,
+}
+
+/// An agent is at rest for this long before it takes input, if it says what it is doing and has its terminal to itself.
+const AT_REST: Duration = Duration::from_millis(400);
+
+/// The same where only one of that holds, or nothing but that it has written something.
+const AT_REST_UNSEEN: Duration = Duration::from_millis(900);
+
+/// The same for one that has shown nothing at all.
+const AT_REST_SILENT: Duration = Duration::from_secs(3);
+
+/// After this long an agent that never rests takes input all the same.
+const LONGEST_START: Duration = Duration::from_secs(30);
+
+/// The same where it has been saying for so long what it is doing: some draw all the time.
+const LONGEST_KNOWN: Duration = Duration::from_secs(6);
+
+/// Whether an agent that was started takes input by now.
+pub fn takes_input(startup: &Startup) -> bool {
+    let needed = match startup {
+        Startup { known_for: Some(_), is_raw: true, .. } => AT_REST,
+        Startup { has_written: true, .. } => AT_REST_UNSEEN,
+        _ => AT_REST_SILENT,
+    };
+    let known_for = startup.known_for.filter(|_| startup.is_raw).unwrap_or_default();
+    startup.rest >= needed || known_for >= LONGEST_KNOWN || startup.age >= LONGEST_START
+}
+
+/// What is said of an agent that takes no input yet.
+pub fn starting(age: Duration) -> Activity {
+    Activity {
+        doing: Doing::Starting,
+        age,
+        because: "it was started and takes no input yet".to_owned(),
+        question: None,
+        source: None,
+        again: None,
+    }
+}
+
 /// Decides what a session is doing that was last taken to do `before` and has written nothing for `quiet`. A statement
 /// of an earlier run must not be among the `evidence`.
 pub fn decide(evidence: &[Evidence], quiet: Duration, before: Doing) -> Activity {
@@ -132,6 +189,11 @@ pub fn decide(evidence: &[Evidence], quiet: Duration, before: Doing) -> Activity
         let asks = evidence.iter().filter(|one| one.says == Says::NeedsInput);
         activity.question = asks.filter_map(|one| one.question.clone()).next();
     }
+    if activity.doing == Doing::Failed {
+        // Who knows that it failed does not always know why.
+        let failed = evidence.iter().filter(|one| one.says == Says::Failed);
+        activity.because = failed.map(|one| one.detail.as_str()).collect::<Vec<_>>().join("; ");
+    }
     activity
 }
 
@@ -158,6 +220,9 @@ fn rule<'a>(first: &'a Evidence, weaker: &[&'a Evidence], quiet: Duration) -> Ru
     let dispute = Dispute { first, weaker };
     if let Some(question) = dispute.unseen_question() {
         return dispute.over(question, "which can not tell that");
+    }
+    if let Some(failed) = dispute.failed_turn() {
+        return dispute.over(failed, "which only says that the turn is over");
     }
     if let Some(background) = dispute.work_behind() {
         return dispute.over(background, "which only says that the turn is over");
@@ -203,6 +268,11 @@ impl<'a> Dispute<'a, '_> {
         self.find(|one| blind && one.says == Says::NeedsInput)
     }
 
+    /// The error that ended a turn of which the strongest source only says that it is over.
+    fn failed_turn(&self) -> Option<&'a Evidence> {
+        self.find(|one| self.first.says == Says::Idle && one.says == Says::Failed)
+    }
+
     /// What still runs after a turn that is over. The agent's registry knows of it; else it is only seen, and what is seen
     /// does not overrule the program and its registry.
     fn work_behind(&self) -> Option<&'a Evidence> {
@@ -226,7 +296,7 @@ impl<'a> Dispute<'a, '_> {
     /// The end of work of which the strongest source may never have heard.
     fn unheard_end(&self) -> Option<&'a Evidence> {
         let works = matches!(self.first.says, Says::Working | Says::Busy);
-        let ended = |one: &Evidence| matches!(one.says, Says::Idle | Says::NeedsInput);
+        let ended = |one: &Evidence| matches!(one.says, Says::Idle | Says::Failed | Says::NeedsInput);
         self.find(|one| works && ended(one) && one.source != Source::Processes)
     }
 }

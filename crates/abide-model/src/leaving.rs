@@ -41,14 +41,19 @@ pub fn part(doing: Doing, returns: Returns) -> Decided<Parting> {
         (Doing::NeedsInput, _) => {
             Decided::new(Parting::Detach, "it waits for an answer, which ending it would lose")
         }
+        (Doing::Starting, _) => Decided::new(Parting::Detach, "it is only just starting"),
         (Doing::Unknown, _) => {
             Decided::new(Parting::Detach, "what it does is not known, so it may be working")
         }
-        (Doing::Idle, Returns::Conversation) => {
+        (Doing::Idle | Doing::Failed, Returns::Conversation) => {
             Decided::new(Parting::Close, "it is between turns and can be resumed")
         }
-        (Doing::Idle, Returns::Scrollback) => Decided::new(Parting::Close, "its shell runs nothing"),
-        (Doing::Idle, Returns::Anew) => Decided::new(Parting::Detach, "it could not be resumed"),
+        (Doing::Idle | Doing::Failed, Returns::Scrollback) => {
+            Decided::new(Parting::Close, "its shell runs nothing")
+        }
+        (Doing::Idle | Doing::Failed, Returns::Anew) => {
+            Decided::new(Parting::Detach, "it could not be resumed")
+        }
         (Doing::Exited, _) => Decided::new(Parting::Close, "its process has ended"),
     }
 }
@@ -73,9 +78,9 @@ mod tests {
         for (doing, _) in Doing::ALL {
             for (returns, _) in Returns::ALL {
                 let closes = match doing {
-                    Doing::Idle => *returns != Returns::Anew,
+                    Doing::Idle | Doing::Failed => *returns != Returns::Anew,
                     Doing::Exited => true,
-                    Doing::Working | Doing::NeedsInput | Doing::Unknown => false,
+                    Doing::Starting | Doing::Working | Doing::NeedsInput | Doing::Unknown => false,
                 };
                 let expected = if closes { Parting::Close } else { Parting::Detach };
                 assert_eq!(part(*doing, *returns).decision, expected, "{doing} {returns}");

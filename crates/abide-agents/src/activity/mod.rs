@@ -220,6 +220,10 @@ impl Watcher for AgentWatcher {
         Seen { evidence: registered.into_iter().chain(said).chain(held).collect(), conversation }
     }
 
+    fn file(&self) -> Option<PathBuf> {
+        self.registry.as_ref().and_then(Registry::path)
+    }
+
     fn hear(&mut self, report: &Report, now: Instant) {
         if let Some(conversation) = &report.conversation {
             self.follow(conversation, report.transcript.as_ref().map(PathBuf::from));

@@ -6,17 +6,22 @@
 //! A session is looked at when something has happened to it, shortly after, and never to see whether something has: an
 //! idle session costs nothing.
 
+mod file_watch;
 mod processes;
 pub(crate) mod record;
 pub(crate) mod reporter;
+mod startup;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_model::Doing;
 use abide_model::activity::{self as model, Evidence, Says, Source};
 use abide_term::{Event as TermEvent, ProgramState, ProgramStatus, Term};
 
+pub(super) use self::file_watch::FileWatch;
 use self::processes::Processes;
+use self::startup::{Signs, Starting};
 use super::bar::Mark;
 use super::client::ClientId;
 use super::compose::row_text;
@@ -24,7 +29,8 @@ use super::server::Server;
 use super::session::Session;
 use super::wait::no_such_session;
 use crate::protocol::{
-    Activity, Done, Event, Evidence as EvidenceOf, EvidenceReply, Refusal, Report, Statement, error_code,
+    Activity, Done, Event, Evidence as EvidenceOf, EvidenceReply, Refusal, Report, Statement, WaitOutcome,
+    error_code,
 };
 
 /// How soon after output a session is looked at. A busy screen changes many times within that.
@@ -37,6 +43,11 @@ pub trait Watcher: std::fmt::Debug {
     /// What is to be said about the session now, apart from what its program says through the terminal. Called in the
     /// mux's loop: it may read a small file, and must not wait.
     fn look(&mut self, look: &Look<'_>) -> Seen;
+
+    /// The file in which the agent publishes what it does, once there is one.
+    fn file(&self) -> Option<PathBuf> {
+        None
+    }
 
     /// A hook of the session's own agent was called.
     fn hear(&mut self, report: &Report, now: Instant);
@@ -71,6 +82,13 @@ pub struct Watched<'a> {
     pub meta: &'a serde_json::Value,
 }
 
+/// Whether a session's program is the one that an earlier mux had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Program {
+    Same,
+    New,
+}
+
 /// Finds the watcher of a session; `None` if nobody knows its program.
 pub type Watch = fn(Watched<'_>) -> Option<Box<dyn Watcher>>;
 
@@ -80,6 +98,10 @@ pub(super) struct Watching {
     /// What the program says itself, and since when.
     said: Option<(ProgramState, Instant)>,
     processes: Processes,
+    /// Whether it takes input yet.
+    starting: Option<Starting>,
+    /// When its program last wrote something.
+    wrote: Option<Instant>,
     /// When to look next.
     look_at: Option<Instant>,
     /// Something was written since the last look.
@@ -93,11 +115,20 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Begins to watch; `said` is what the running program said to an earlier mux.
-    pub fn new(watcher: Option<Box<dyn Watcher>>, said: Option<&ProgramStatus>, now: Instant) -> Self {
+    /// Begins to watch a program, which is the one that an earlier mux watched or a new one; `said` is what the same one
+    /// said to that.
+    pub fn new(
+        watcher: Option<Box<dyn Watcher>>,
+        program: Program,
+        said: Option<&ProgramStatus>,
+        now: Instant,
+    ) -> Self {
+        let is_new_agent = watcher.is_some() && program == Program::New;
         Self {
             watcher,
-            said: said.map(|status| (status.state.clone(), now)),
+            said: said.filter(|_| program == Program::Same).map(|status| (status.state.clone(), now)),
+            starting: is_new_agent.then(|| Starting::new(now)),
+            wrote: None,
             processes: Processes::default(),
             look_at: Some(now),
             unseen: true,
@@ -112,6 +143,7 @@ impl Watching {
     /// The program has written something.
     pub fn wrote(&mut self, now: Instant) {
         self.unseen = true;
+        self.wrote = Some(now);
         self.processes.wrote(now);
         self.look_by(now + LOOK_AFTER);
     }
@@ -148,15 +180,56 @@ impl Watching {
             .filter(|until| now < *until)
     }
 
+    /// Whether the session has answered what was typed last, or had the time to, and was quiet since for `quiet`.
+    pub fn has_answered(&self, quiet: Duration, now: Instant) -> bool {
+        let answered = self.wrote.zip(self.typed).is_none_or(|(wrote, typed)| wrote >= typed);
+        answered && self.wrote.is_none_or(|wrote| now.saturating_duration_since(wrote) >= quiet)
+    }
+
+    /// When [`Self::has_answered`] may come to be, if nothing happens.
+    pub fn answered_at(&self, quiet: Duration) -> Option<Instant> {
+        self.wrote.map(|wrote| wrote + quiet)
+    }
+
+    /// Whether the session takes input.
+    pub fn is_ready(&self) -> bool {
+        self.starting.is_none()
+    }
+
     /// Whether the session does not work; `None` where only its output tells.
     pub fn is_idle(&self) -> Option<bool> {
+        if self.starting.is_some() {
+            return Some(false);
+        }
         let told = self.belief.source.is_some_and(|source| source != Source::Processes);
         told.then_some(self.doing() != Doing::Working)
+    }
+
+    /// What is wrong with the answer to one who waited for the session to be idle.
+    pub fn problem(&self, outcome: WaitOutcome) -> Option<String> {
+        let is_wrong = outcome == WaitOutcome::TimedOut || self.doing() == Doing::Failed;
+        is_wrong.then(|| self.belief.because.clone())
     }
 
     pub fn doing(&self) -> Doing {
         self.belief.doing
     }
+
+    /// When to look again at an agent that takes no input yet.
+    fn look_at_start(&mut self, pid: i32, is_known: bool, is_raw: bool, now: Instant) -> Option<Duration> {
+        let signs = Signs { pid, wrote: self.wrote, is_known, is_raw };
+        let again = self.starting.as_mut()?.look(&signs, now);
+        if again.is_none() {
+            self.starting = None;
+        }
+        again
+    }
+}
+
+/// Whether the terminal gives its program each key as it is typed.
+fn is_raw(terminal: &impl std::os::fd::AsFd) -> bool {
+    rustix::termios::tcgetattr(terminal)
+        .is_ok_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
 }
 
 impl Session {
@@ -179,7 +252,12 @@ impl Session {
             evidence.extend(seen);
             again = after;
         }
-        let belief = model::decide(&evidence, quiet, watching.doing());
+        let mut belief = model::decide(&evidence, quiet, watching.doing());
+        let is_known = evidence.iter().any(|one| one.source != Source::Processes);
+        if let Some(after) = watching.look_at_start(self.pid, is_known, is_raw(&self.master), now) {
+            let age = watching.starting.as_ref().map(|starting| starting.age(now)).unwrap_or_default();
+            belief = model::Activity { again: Some(after), ..model::starting(age) };
+        }
         // Files are flushed a moment after the screen has changed, and a glimpse needs a second look.
         let settled = watching.unseen.then_some(model::SETTLE);
         let again = [belief.again, again, settled].into_iter().flatten().min();
@@ -214,7 +292,8 @@ fn said(said: Option<&(ProgramState, Instant)>, term: &Term, now: Instant) -> Op
     let ((state, since), status) = (said?, term.status()?);
     let says = match state {
         ProgramState::Working => Says::Working,
-        ProgramState::Idle | ProgramState::Done | ProgramState::Error => Says::Idle,
+        ProgramState::Idle | ProgramState::Done => Says::Idle,
+        ProgramState::Error => Says::Failed,
         ProgramState::Blocked => Says::NeedsInput,
         ProgramState::Other(_) => return None,
     };
@@ -244,9 +323,20 @@ impl Server {
         self.look_where(|watching| watching.look_at().is_some_and(|at| at <= now));
     }
 
-    /// Looks at every session about which something may be new: somebody asks.
+    /// Looks at every session about which something may be new: a client asks.
     pub fn look_closely(&mut self) {
-        self.look_where(|watching| watching.look_at().is_some() || watching.is_idle().is_none());
+        let is_open = |watching: &Watching| watching.look_at().is_some() || watching.is_idle().is_none();
+        self.look_where(|watching| watching.watcher.is_some() || is_open(watching));
+    }
+
+    /// Plans a look at the sessions whose agents have published something.
+    pub fn on_files(&mut self) {
+        let now = self.now;
+        for id in self.files.changed() {
+            if let Some(session) = self.session_mut(&id) {
+                session.watching.look_by(now.max(session.watching.looked + LOOK_GAP));
+            }
+        }
     }
 
     fn look_where(&mut self, due: impl Fn(&Watching) -> bool) {
@@ -255,6 +345,10 @@ impl Server {
         let living = self.sessions.iter_mut().enumerate().filter(|(_, session)| session.exit.is_none());
         for (index, session) in living.filter(|(_, session)| due(&session.watching)) {
             let (changed, conversation) = session.look(now);
+            let file = session.watching.watcher.as_ref().and_then(|watcher| watcher.file());
+            if let Some(path) = file {
+                self.files.watch(session.id, &path);
+            }
             if let Some(id) = conversation {
                 record::append(&self.unit, &Report::of_registry(session.id, generation, id));
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use abide_term::{Options, Term};
 
+use super::activity::Program;
 use super::compose::row_text;
 use super::options::MuxOptions;
 use crate::journal::{self, Chunk, Journal, Recovered};
@@ -24,13 +25,28 @@ const NEW_PROGRAM: &[u8] =
 pub(super) struct Rebuilt {
     pub journal: Journal,
     pub term: Term,
-    /// The program that wrote it is the one that runs now.
-    pub same_program: bool,
+    /// Whether what wrote it is what runs now.
+    pub program: Program,
+}
+
+/// What becomes of the screen that an earlier run left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OldScreen {
+    /// The next program goes on below it.
+    Stays,
+    /// It joins the scrollback.
+    ScrollsOff,
 }
 
 /// Opens the journal at `ring` and replays it.
-pub(super) fn rebuild(ring: &Path, options: &MuxOptions, generation: u64, size: Size) -> Rebuilt {
-    let empty = |journal| Rebuilt { journal, term: blank(options, size), same_program: false };
+pub(super) fn rebuild(
+    ring: &Path,
+    options: &MuxOptions,
+    generation: u64,
+    size: Size,
+    old_screen: OldScreen,
+) -> Rebuilt {
+    let empty = |journal| Rebuilt { journal, term: blank(options, size), program: Program::New };
     if options.journal_bytes == 0 {
         return empty(Journal::memory());
     }
@@ -51,7 +67,7 @@ pub(super) fn rebuild(ring: &Path, options: &MuxOptions, generation: u64, size: 
     let mut term = replay(&recovered, options, size);
     let earlier_run = recovered.generation() != generation;
     if earlier_run {
-        begin_anew(&mut term);
+        begin_anew(&mut term, old_screen);
     }
     term.resize(term_size(size));
     if earlier_run {
@@ -61,7 +77,8 @@ pub(super) fn rebuild(ring: &Path, options: &MuxOptions, generation: u64, size: 
         }
     }
     attempts.succeeded();
-    Rebuilt { journal, term, same_program: !earlier_run }
+    let program = if earlier_run { Program::New } else { Program::Same };
+    Rebuilt { journal, term, program }
 }
 
 fn replay(recovered: &Recovered, options: &MuxOptions, size: Size) -> Term {
@@ -93,13 +110,25 @@ pub fn last_screen(ring: &Path) -> Option<Vec<String>> {
     Some((0..term.size().rows).map(row).collect())
 }
 
-fn begin_anew(term: &mut Term) {
+fn begin_anew(term: &mut Term, old_screen: OldScreen) {
     term.feed(NEW_PROGRAM);
+    if old_screen == OldScreen::ScrollsOff {
+        scroll_off(term);
+    }
     if term.cursor().x > 0 {
         term.feed(b"\r\n");
     }
     drop(term.take_replies());
     drop(term.take_events());
+}
+
+/// Moves what is on the screen into the scrollback, and forgets the title.
+fn scroll_off(term: &mut Term) {
+    let is_written = |y: &u16| !row_text(term, term.row(*y)).0.trim().is_empty();
+    let written = (0..term.size().rows).rev().find(is_written).map_or(0, |y| y + 1);
+    term.feed(b"\x1b[r\x1b[9999;1H");
+    term.feed("\n".repeat(usize::from(written)).as_bytes());
+    term.feed(b"\x1b[H\x1b]2;\x07");
 }
 
 fn blank(options: &MuxOptions, size: Size) -> Term {

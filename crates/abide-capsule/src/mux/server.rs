@@ -13,7 +13,7 @@ use abide_model::Doing;
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::resident;
 
-use super::activity::Watch;
+use super::activity::{FileWatch, Watch};
 use super::attention::Attention;
 use super::awake::AwakeLock;
 use super::client::{Client, ClientId};
@@ -81,6 +81,7 @@ pub(super) struct Server {
     pub clients: BTreeMap<ClientId, Client>,
     pub strings: Strings,
     pub attention: Attention,
+    pub files: FileWatch,
     pub waiting: Vec<Waiting>,
     pub asked: Vec<Asked>,
     /// The next number of each kind that needs one.
@@ -109,6 +110,7 @@ enum Ready {
     Link,
     Listener,
     Settled,
+    Files,
     Client(ClientId, PollFlags),
     Terminal(ClientId, PollFlags),
     Session(usize, PollFlags),
@@ -152,6 +154,7 @@ impl Server {
             clients: BTreeMap::new(),
             strings: Strings::new(policy),
             attention: Attention::default(),
+            files: FileWatch::default(),
             waiting: Vec::new(),
             asked: Vec::new(),
             numbers: 0,
@@ -204,6 +207,7 @@ impl Server {
                 }
                 Ready::Settled => self.tell_settled(),
                 Ready::Listener => self.accept(),
+                Ready::Files => self.on_files(),
                 Ready::Client(id, flags) if flags.intersects(!PollFlags::OUT) => {
                     self.hear_client(id, flags.contains(PollFlags::IN));
                 }
@@ -234,6 +238,10 @@ impl Server {
             // Whoever knocks meanwhile waits in the socket's queue.
             who.pop();
             fds.pop();
+        }
+        if let Some(files) = self.files.fd() {
+            who.push(Ready::Files);
+            fds.push(PollFd::from_borrowed_fd(files, PollFlags::IN));
         }
         for (&id, client) in &self.clients {
             let reads = client.wants_to_read() && !self.is_blocked(client);

@@ -15,7 +15,7 @@ use rustix::termios::Winsize;
 
 use super::activity::{Watched, Watching};
 use super::bar::Mark;
-use super::recover::{self, Rebuilt};
+use super::recover::{self, OldScreen, Rebuilt};
 use super::server::Server;
 use super::tokens::{FOCUS_IN, FOCUS_OUT};
 use crate::journal::{Journal, SyncJob};
@@ -54,7 +54,7 @@ pub(super) struct Session {
     pub exit: Option<Exit>,
     /// What nobody has looked at yet.
     pub mark: Mark,
-    master: OwnedFd,
+    pub(super) master: OwnedFd,
     /// Held while the process lives: without it the terminal would report its end as soon as no process has it open,
     /// though a living one may open it again.
     _slave: Option<OwnedFd>,
@@ -98,15 +98,17 @@ impl Session {
         if let Err(err) = rustix::io::ioctl_fionbio(&master, true) {
             tracing::warn!(session = %info.id, "its terminal can not be read without waiting: {err}");
         }
-        let Rebuilt { journal, mut term, same_program } =
-            recover::rebuild(ring, &server.options, server.generation, info.size);
+        let watcher = (server.watch)(Watched { pid: info.pid, meta: &info.meta });
+        // An agent draws what was said by itself. What an earlier run left on the screen must not be taken for that.
+        let old_screen = if watcher.is_some() { OldScreen::ScrollsOff } else { OldScreen::Stays };
+        let Rebuilt { journal, mut term, program } =
+            recover::rebuild(ring, &server.options, server.generation, info.size, old_screen);
         if let Some(colors) = server.colors {
             set_colors(&mut term, colors);
             // An earlier mux has told the program, or it has not asked yet.
             drop(term.take_replies());
         }
         let now = Instant::now();
-        let watcher = (server.watch)(Watched { pid: info.pid, meta: &info.meta });
         let mut session = Self {
             id: info.id,
             name: info.name,
@@ -121,7 +123,7 @@ impl Session {
             input: Vec::new(),
             input_sent: 0,
             last_output: now,
-            watching: Watching::new(watcher, term.status().filter(|_| same_program), now),
+            watching: Watching::new(watcher, program, term.status(), now),
             term,
             hold_since: None,
             hold_over: false,

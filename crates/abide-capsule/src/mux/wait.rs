@@ -37,6 +37,9 @@ impl Waiting {
                 None => session.last_output().checked_add(Duration::from_millis(*quiet_ms)),
                 Some(idle) => session.watching.unaware_until(now).filter(|_| idle),
             },
+            (Until::Echoed { quiet_ms }, Some(session)) => {
+                session.watching.answered_at(Duration::from_millis(*quiet_ms)).filter(|at| *at > now)
+            }
             _ => None,
         };
         quiet_at.into_iter().chain(self.give_up_at).min()
@@ -44,8 +47,13 @@ impl Waiting {
 
     /// Whether what was waited for is true now, and the answer then.
     fn check(&mut self, session: &Session, now: Instant) -> Option<WaitReply> {
+        let mut problem = None;
         let (reached, line) = match &self.until {
             Until::Exit => (false, None),
+            Until::Ready => (session.watching.is_ready(), None),
+            Until::Echoed { quiet_ms } => {
+                (session.watching.has_answered(Duration::from_millis(*quiet_ms), now), None)
+            }
             Until::NeedsInput => (session.watching.doing() == Doing::NeedsInput, None),
             Until::Idle { quiet_ms } => {
                 let quiet = session.quiet_for(now) >= Duration::from_millis(*quiet_ms);
@@ -64,7 +72,10 @@ impl Waiting {
         } else {
             return None;
         };
-        Some(WaitReply { outcome, exit: session.exit, line })
+        if matches!(self.until, Until::Idle { .. }) {
+            problem = session.watching.problem(outcome);
+        }
+        Some(WaitReply { outcome, exit: session.exit, line, problem })
     }
 }
 
@@ -172,7 +183,7 @@ impl Server {
 
 fn ended(until: &Until, exit: Exit) -> WaitReply {
     let outcome = if *until == Until::Exit { WaitOutcome::Reached } else { WaitOutcome::Exited };
-    WaitReply { outcome, exit: Some(exit), line: None }
+    WaitReply { outcome, exit: Some(exit), line: None, problem: None }
 }
 
 /// The refusal for a session that nobody knows.

@@ -419,6 +419,13 @@ pub enum Until {
         /// How long it must have been quiet where it does not report its state itself.
         quiet_ms: u64,
     },
+    /// It takes input: what is typed is not lost on an agent that is starting.
+    Ready,
+    /// It has answered what was typed last, or had the time to, and has written nothing for so long.
+    Echoed {
+        /// How long it must have been quiet.
+        quiet_ms: u64,
+    },
     /// It waits for the operator's decision.
     NeedsInput,
     /// Its process ended.
@@ -441,6 +448,9 @@ pub struct WaitReply {
     /// The line in which the text was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
+    /// Of a session that was waited for to be idle: the error that ended its turn, or why it is not idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// How a wait ended.

@@ -186,3 +186,40 @@ fn the_reason_names_both_sides_of_a_disagreement() {
     let because = decide(&evidence, SECOND, Idle).because;
     assert!(because.contains("screen says idle") && because.contains("hook says working"), "{because}");
 }
+
+#[test]
+fn an_agent_takes_input_when_it_has_come_to_rest() {
+    let ms = Duration::from_millis;
+    let startup = |rest, known: Option<u64>, is_raw, has_written| Startup {
+        rest: ms(rest),
+        age: ms(5000),
+        known_for: known.map(ms),
+        is_raw,
+        has_written,
+    };
+    for (startup, expected) in [
+        (startup(0, Some(100), true, true), false),
+        (startup(500, Some(100), true, true), true),
+        (startup(500, Some(100), false, true), false),
+        (startup(500, None, true, true), false),
+        (startup(1000, None, true, true), true),
+        (startup(1000, None, false, true), true),
+        (startup(1000, None, true, false), false),
+        (startup(4000, None, false, false), true),
+        (startup(0, Some(10_000), true, true), true),
+        (startup(0, Some(10_000), false, true), false),
+        (Startup { age: ms(60_000), ..startup(0, None, false, false) }, true),
+    ] {
+        assert_eq!(takes_input(&startup), expected, "{startup:?}");
+    }
+}
+
+#[test]
+fn an_error_that_ended_a_turn_is_not_idleness() {
+    let registry = says(Source::Registry, Says::Idle, SECOND);
+    let transcript = says(Source::Transcript, Says::Failed, SECOND);
+    assert_eq!(decide(&[registry, transcript], Duration::ZERO, Doing::Working).doing, Doing::Failed);
+    let program = says(Source::Program, Says::Failed, SECOND);
+    let registry = says(Source::Registry, Says::Idle, SECOND);
+    assert_eq!(decide(&[program, registry], Duration::ZERO, Doing::Working).doing, Doing::Failed);
+}

@@ -48,6 +48,11 @@ impl Stat {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 
+    /// Whether its first thread waits for something to happen, and not for a processor or a disk.
+    pub fn is_at_rest(&self) -> bool {
+        !matches!(self.state, b'R' | b'D')
+    }
+
     /// The name of its program.
     pub fn name(&self) -> String {
         fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default().trim_end().to_owned()

@@ -229,7 +229,7 @@ fn outcome(parting: Parting, live: &Live) -> Line {
 fn tone(doing: Doing) -> Tone {
     match doing {
         Doing::Working => Tone::Good,
-        Doing::NeedsInput => Tone::Warn,
-        Doing::Idle | Doing::Exited | Doing::Unknown => Tone::Dim,
+        Doing::NeedsInput | Doing::Failed => Tone::Warn,
+        Doing::Starting | Doing::Idle | Doing::Exited | Doing::Unknown => Tone::Dim,
     }
 }

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use abide_capsule::mux;
-use abide_capsule::protocol::Input;
+use abide_capsule::protocol::{Input, Until, WaitOutcome};
+use abide_engine::substrate::Substrate;
 use abide_engine::target;
-use abide_model::Session;
+use abide_model::{Session, SessionId};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::session_target;
+use super::{session_target, wait};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +27,7 @@ pub struct Args {
     /// ID, ID/SESSION or a name
     target: String,
     /// The text to type
-    #[arg(required_unless_present = "key")]
+    #[arg(required_unless_present = "key", allow_hyphen_values = true)]
     text: Option<String>,
     /// A key to press after the text: Enter, Tab, Escape, Up, C-c, …
     #[arg(long, value_name = "KEY")]
@@ -34,10 +35,17 @@ pub struct Args {
     /// Do not press Enter after the text
     #[arg(long)]
     no_enter: bool,
+    /// How long to wait for an agent that is starting and takes no input yet, in seconds; 0 types at once
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    within: f64,
 }
 
-/// Some agents take an Enter that comes with a paste for part of it, so that what was pasted is not sent off unread.
+/// Some agents take an Enter that comes with a paste for part of it, so that what was pasted is not sent off unread. It is
+/// pressed when the agent has shown the text, and was quiet for this long.
 const AFTER_A_PASTE: Duration = Duration::from_millis(150);
+
+/// How long an agent may take to show a text before Enter is pressed all the same: not everything that is typed is shown.
+const TO_SHOW_IT: Duration = Duration::from_secs(3);
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let mut keys = args.key;
@@ -50,13 +58,31 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             .hint("Enter, Tab, Escape, Up, PageDown, F5, C-c, M-x …"));
     }
     let (held, session) = session_target(&args.target, context)?;
+    if args.within > 0.0 {
+        await_ready(&*held, &session, args.within)?;
+    }
     let mut input: Vec<Input> = args.text.into_iter().map(Input::Text).collect();
     if !input.is_empty() && !keys.is_empty() && runs_an_agent(&args.target, context) {
         held.send(&session, std::mem::take(&mut input)).map_err(CommandError::failed)?;
+        let until = Until::Echoed { quiet_ms: wait::millis(AFTER_A_PASTE.as_secs_f64()) };
+        let _ = held.wait(&session, until, Some(wait::millis(TO_SHOW_IT.as_secs_f64())));
         std::thread::sleep(AFTER_A_PASTE);
     }
     input.extend(keys.into_iter().map(Input::Key));
     held.send(&session, input).map_err(CommandError::failed)
+}
+
+/// Waits until the session takes input. What is typed before that would be lost.
+fn await_ready(held: &dyn Substrate, session: &SessionId, within: f64) -> Outcome {
+    let reply = held.wait(session, Until::Ready, Some(wait::millis(within))).map_err(CommandError::failed)?;
+    match reply.outcome {
+        WaitOutcome::Reached => Ok(()),
+        WaitOutcome::Exited => Err(CommandError::failed("it ended before it took any input")),
+        WaitOutcome::TimedOut => {
+            Err(CommandError::failed("it is still starting and takes no input yet; nothing was typed")
+                .hint("--within gives it longer, --within 0 types all the same"))
+        }
+    }
 }
 
 fn runs_an_agent(word: &str, context: &Context) -> bool {

@@ -21,8 +21,8 @@ Examples:
   abide wait k7p9 --exit --timeout 3600     until it ends, an hour at most
   abide wait k7p9 --text 'tests passed'     until that is on its screen
 
-Exits with 0 when it has happened, with 1 when the time was up or the session ended first. With --exit, an end that
-came before counts too.";
+Exits with 0 when it has happened, with 1 when the time was up, the session ended first, or an error ended the turn that
+was waited for. With --exit, an end that came before counts too.";
 
 /// Wait until a session is idle, asks something, has ended, or shows a text
 #[derive(Debug, clap::Args)]
@@ -66,6 +66,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             outcome: WaitOutcome::Reached,
             exit: Some(ended_before(&args.target, context).ok_or(error)?),
             line: None,
+            problem: None,
         },
         asked => asked?,
     };
@@ -76,6 +77,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         settle(id, context);
     }
     let ended = reply.exit.map(|exit| exit.to_string());
+    if let (WaitOutcome::Reached, Some(problem)) = (reply.outcome, &reply.problem) {
+        return Err(CommandError::failed(format!("its last turn failed: {problem}")));
+    }
     match (reply.outcome, ended) {
         (WaitOutcome::Reached, Some(exit)) => Ok(context.printer.line(exit)?),
         (WaitOutcome::Reached, None) => Ok(reply.line.map_or(Ok(()), |line| context.printer.line(line))?),
@@ -84,7 +88,8 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             exit.unwrap_or_else(|| "unknown".to_owned())
         ))),
         (WaitOutcome::TimedOut, _) => {
-            Err(CommandError::failed("the time was up").hint("--timeout gives it longer"))
+            let why = reply.problem.map_or(String::new(), |why| format!(": {why}"));
+            Err(CommandError::failed(format!("the time was up{why}")).hint("--timeout gives it longer"))
         }
     }
 }
@@ -132,7 +137,7 @@ fn settle(id: InstanceId, context: &Context) {
     }
 }
 
-fn millis(seconds: f64) -> u64 {
+pub(super) fn millis(seconds: f64) -> u64 {
     Duration::try_from_secs_f64(seconds.max(0.0))
         .map_or(u64::MAX, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }

@@ -27,7 +27,7 @@ pub(super) fn wait(
     timeout_ms: Option<u64>,
 ) -> Result<WaitReply, Trouble> {
     let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
-    let reply = |outcome, exit, line| Ok(WaitReply { outcome, exit, line });
+    let reply = |outcome, exit, line| Ok(WaitReply { outcome, exit, line, problem: None });
     let mut idle: Option<Instant> = None;
     // A session that never was is an error; one that ends meanwhile is an end.
     tmux.pane(session)?;
@@ -54,6 +54,14 @@ pub(super) fn wait(
                     screen.and_then(|screen| screen.lines.into_iter().find(|line| line.contains(pattern)));
                 if found.is_some() {
                     return reply(WaitOutcome::Reached, None, found);
+                }
+            }
+            // Of a pane it is known what it shows, and not when it was typed into.
+            Until::Echoed { .. } => return reply(WaitOutcome::Reached, None, None),
+            Until::Ready => {
+                let known = tmux.look(&pane).is_none_or(|seen| seen.activity.state != Doing::Unknown);
+                if known {
+                    return reply(WaitOutcome::Reached, None, None);
                 }
             }
             Until::NeedsInput => {
