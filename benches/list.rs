@@ -114,6 +114,7 @@ fn instance(id: InstanceId) -> Instance {
             created: now,
             attached: Some(now),
             exit: None,
+            interruption: None,
             extra: Extra::new(),
         };
         instance.sessions.push(session);

@@ -22,7 +22,7 @@ impl Host {
     }
 
     #[track_caller]
-    fn wait_for_activity(&self, id: &str, activity: &str) -> Value {
+    pub fn wait_for_activity(&self, id: &str, activity: &str) -> Value {
         eventually(&format!("{id} to be {activity}"), || {
             Some(self.session_row(id)).filter(|session| session["activity"] == activity)
         })

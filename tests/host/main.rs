@@ -10,6 +10,7 @@ mod conversations;
 mod conversations_kept;
 mod crash;
 mod daemons;
+mod endings;
 mod environment;
 mod held;
 mod leave;

@@ -238,8 +238,14 @@ impl Keeper {
                 let spawned = self.spawn_like(*spec, &like, request);
                 self.after_spawn(request, spawned);
             }
-            ToKeeper::Signal { id, signal } => self.signal(&id, signal),
-            ToKeeper::Kill { id } => self.kill(&id),
+            ToKeeper::Signal { id, signal } => {
+                self.record.session_asked(&id);
+                self.signal(&id, signal);
+            }
+            ToKeeper::Kill { id } => {
+                self.record.session_asked(&id);
+                self.kill(&id);
+            }
             ToKeeper::Drained { id } => self.sessions.retain(|s| s.spec.id != id || s.exit.is_none()),
             ToKeeper::Shutdown { note } => self.begin_stop(StopReason::Operator, note),
             ToKeeper::Upgrade { exe } => self.begin_upgrade(exe),

@@ -11,6 +11,7 @@ pub mod client;
 pub mod daemons;
 pub mod journal;
 pub mod keeper;
+pub mod last_seen;
 pub mod link;
 pub mod mux;
 pub mod pane;

@@ -59,6 +59,11 @@ impl Unit {
         self.0.join("state/spared.json")
     }
 
+    /// What its sessions were last seen doing.
+    pub fn last_seen(&self) -> PathBuf {
+        self.0.join("state/last-seen.json")
+    }
+
     /// Where the keeper's standard error goes.
     pub fn keeper_log(&self) -> PathBuf {
         self.0.join("state/keeper.log")

@@ -9,14 +9,12 @@ use abide_capsule::protocol::Evidence;
 use abide_capsule::session::Exit;
 use abide_capsule::unit::Unit;
 use abide_model::activity::Source;
+use abide_model::session_end::{Meaning, SOON};
 use abide_model::{Instance, InstanceId, Session};
 use abide_store::Store;
 
 use crate::equip::agent_of;
-use crate::{finish, follow, live, substrate};
-
-/// An agent that fails this soon after its start never came up.
-const SOON: Duration = Duration::from_secs(15);
+use crate::{follow, live, session_end, substrate};
 
 /// How long an agent is watched after its start before it counts as up.
 const WATCHED: Duration = Duration::from_secs(3);
@@ -63,9 +61,12 @@ pub(crate) fn note(unit: &Unit, instance: &mut Instance, record: &ExitRecord) {
 fn failed(unit: &Unit, session: &Session, record: &ExitRecord) -> Option<BootFailure> {
     let (agent, _) = agent_of(session)?;
     let recorded = record.sessions.iter().find(|recorded| recorded.id == session.id)?;
-    let exit = recorded
-        .exit
-        .filter(|exit| finish::exit_of(*exit, None, false).is_fault() && is_soon(recorded, record))?;
+    let exit = recorded.exit.filter(|_| is_soon(recorded, record))?;
+    let is_cut =
+        || session_end::of(unit, session, record).is_some_and(|end| end.decision == Meaning::CutShort);
+    if recorded.asked || !(matches!(exit, Exit::Code(code) if code != 0) || is_cut()) {
+        return None;
+    }
     let mut last = last_words(unit, recorded);
     let fatal = meaning(&*agent, &last);
     last.drain(..last.len().saturating_sub(LAST_LINES));

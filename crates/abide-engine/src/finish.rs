@@ -17,7 +17,7 @@ use abide_sys::{clock, crash, process};
 use crate::daemons::SPARED;
 use crate::error::Error;
 use crate::follow::{self, Look};
-use crate::{boot, live, processes, substrate, trees};
+use crate::{boot, live, processes, session_end, substrate, trees};
 
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +88,7 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
     let mut instance = lock.instance().clone();
     if let Some(record) = &record {
         note_sessions(&mut instance, record);
+        session_end::note(&unit, &mut instance, record);
         boot::note(&unit, &mut instance, record);
     }
     let mut decided = false;
@@ -228,7 +229,7 @@ fn gone_without_a_word(unit: &Unit, record: &ExitRecord) -> Option<(Event, Strin
     }
 }
 
-/// Takes over what the keeper wrote down: how sessions ended, and which were started from inside.
+/// Takes over which sessions the keeper wrote down that were started from inside.
 fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
     for recorded in &record.sessions {
         let id = recorded.id;
@@ -238,8 +239,6 @@ fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
             let (name, cwd) = (recorded.name.clone(), recorded.cwd.as_path().to_owned());
             instance.sessions.push(Session::new(id, name, argv.collect(), cwd, clock::now()));
         }
-        let Some(session) = instance.sessions.iter_mut().find(|session| session.id == id) else { continue };
-        session.exit = recorded.exit.map(|exit| exit_of(exit, recorded.ended_ms, recorded.stopped));
     }
 }
 
@@ -249,7 +248,7 @@ pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -
         ProcessExit::Signal(signal) => (None, Some(signal)),
     };
     let at = ended_ms.and_then(|ms| i64::try_from(ms).ok()).map_or_else(clock::now, Timestamp);
-    Exit { code, signal, stopped, at, why: None, extra: Extra::new() }
+    Exit { code, signal, stopped, at, why: None, cut: None, extra: Extra::new() }
 }
 
 /// Makes sure that nothing runs of what is about to be removed; whether that is so.

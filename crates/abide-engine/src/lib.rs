@@ -26,6 +26,7 @@ pub mod prune;
 pub mod reconcile;
 pub mod resume;
 pub mod secrets;
+mod session_end;
 pub mod setup;
 pub mod start;
 pub mod stop;

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use abide_capsule::keeper::ExitRecord;
+use abide_capsule::last_seen::LastSeenAll;
 use abide_capsule::protocol::StatusReply;
 use abide_capsule::unit::Unit;
+use abide_model::session_end::Cut;
 use abide_model::{DecidedBy, Doing, Instance, InstanceId, Place, Session, Timestamp};
 use abide_store::{Entry, Store};
 use abide_sys::clock;
@@ -75,6 +77,12 @@ pub struct SessionRow {
     pub agent: Option<String>,
     /// The id of the conversation it is in.
     pub conversation: Option<String>,
+    /// The conversations it was in before, the latest first.
+    pub earlier_conversations: Vec<String>,
+    /// What was left open when its agent last ended: `turn_cut`, `question_pending` or `api_error`.
+    pub interruption: Option<Cut>,
+    /// The question or the error.
+    pub interruption_detail: Option<String>,
     /// When it was first started; `null` for one that was started from inside.
     pub created: Option<Timestamp>,
     /// When somebody last looked at it.
@@ -150,6 +158,13 @@ impl From<&Session> for SessionRow {
             name: session.name.clone(),
             agent: session.agent.clone(),
             conversation: session.conversation.as_ref().map(|c| c.id.clone()),
+            earlier_conversations: session
+                .claimed()
+                .skip(usize::from(session.conversation.is_some()))
+                .map(str::to_owned)
+                .collect(),
+            interruption: session.interruption.as_ref().map(|left| left.cut),
+            interruption_detail: session.interruption.as_ref().and_then(|left| left.detail.clone()),
             created: Some(session.created),
             attached: session.attached,
             exit: session.exit.as_ref().map(ToString::to_string),
@@ -172,6 +187,7 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
                         follow_conversations(&mut row, store, id, &status);
                         merge(&mut row, status);
                         note_ended(&mut row, &live::unit(store, id));
+                        forget_interruptions(&mut row, &live::unit(store, id));
                     }
                     Err(error) => tracing::warn!(%id, "no status: {error}"),
                 }
@@ -202,6 +218,7 @@ fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &S
     for session in &now.sessions {
         if let Some(row) = row.sessions.iter_mut().find(|row| row.id == session.id.to_string()) {
             row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());
+            row.earlier_conversations = SessionRow::from(session).earlier_conversations;
         }
     }
 }
@@ -229,6 +246,18 @@ fn merge(row: &mut Row, status: StatusReply) {
         let exit = live.exit.map(|exit| finish::exit_of(exit, None, false).to_string());
         // What its record says is of an earlier start, or of one that was given up too soon.
         session.exit = exit;
+    }
+}
+
+/// What was left open by an earlier run counts until the agent has worked again.
+fn forget_interruptions(row: &mut Row, unit: &Unit) {
+    let generation = row.generation;
+    let left = row.sessions.iter_mut().filter(|session| session.interruption.is_some());
+    for session in left {
+        let seen = session.id.parse().ok().map(|id| LastSeenAll::read(unit, generation).of(&id));
+        if seen.is_some_and(|seen| seen.worked) {
+            (session.interruption, session.interruption_detail) = (None, None);
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use abide_agents::Fatal;
 use abide_model::brake::{Account, ResumeResult};
-use abide_model::{Event, Instance, InstanceId, Status};
+use abide_model::session_end::Cut;
+use abide_model::{Event, Instance, InstanceId, Session, Status};
 use abide_store::Entry;
 use abide_sys::{clock, process};
 
@@ -34,7 +35,21 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
         }
         Ok(instance.clone())
     })?;
-    start::start(around, &instance)
+    let mut started = start::start(around, &instance)?;
+    started.warnings.extend(instance.sessions.iter().filter_map(left_open));
+    Ok(started)
+}
+
+/// What the operator should know of a session that was cut.
+fn left_open(session: &Session) -> Option<String> {
+    let interruption = session.interruption.as_ref()?;
+    let advice = match interruption.cut {
+        Cut::Turn | Cut::Question => {
+            "; `abide resume --continue-turn` has an agent that can finish such a turn"
+        }
+        Cut::Error => "",
+    };
+    Some(format!("when {} last ended, {interruption}{advice}", session.name))
 }
 
 /// The instances that a crash, a stop or a reboot took down, oldest first. What was kept on purpose is not among them.

@@ -20,6 +20,7 @@ pub mod program;
 pub mod recipe;
 pub mod retention;
 pub mod session;
+pub mod session_end;
 pub mod status;
 pub mod text;
 pub mod time;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choices;
 use crate::id::SessionId;
 use crate::instance::Extra;
+use crate::session_end::Interruption;
 use crate::time::Timestamp;
 
 choices! {
@@ -106,6 +107,9 @@ pub struct Exit {
     /// Why it never came up, if it ended right after its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Why it is kept: neither it nor its operator wanted it to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -131,18 +135,8 @@ impl Exit {
             stopped: true,
             at,
             why: Some(why.to_owned()),
+            cut: None,
             extra: Extra::default(),
-        }
-    }
-
-    /// Whether nobody decided that it should end: it failed, or a signal ended it that is not how one is asked to.
-    pub fn is_fault(&self) -> bool {
-        /// `SIGHUP`, `SIGINT` and `SIGTERM`; some programs answer them with a code of 128 and the number.
-        const ASKED: [i32; 3] = [1, 2, 15];
-        match (self.code, self.signal) {
-            (Some(code), _) => code != 0 && !ASKED.contains(&(code - 128)),
-            (None, Some(signal)) => !ASKED.contains(&signal),
-            (None, None) => false,
         }
     }
 }
@@ -227,6 +221,9 @@ pub struct Session {
     /// How its process ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
+    /// What was left open when its agent last ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interruption: Option<Interruption>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -249,6 +246,7 @@ impl Session {
             created,
             attached: None,
             exit: None,
+            interruption: None,
             extra: Extra::new(),
         }
     }
@@ -277,18 +275,18 @@ impl Session {
         self.exit.as_ref().is_none_or(|exit| exit.stopped)
     }
 
-    /// Why its conversation is not over although its process is, if that is so: the agent failed to come back to it, or
-    /// ended by a fault in the middle of it.
+    /// Why the session is not over although its process is, if that is so: its agent failed to come back, or neither it nor
+    /// its operator wanted it to end.
     pub fn cut_short(&self) -> Option<String> {
-        let exit = self.exit.as_ref().filter(|exit| self.agent.is_some() && exit.is_fault())?;
+        let exit = self.exit.as_ref()?;
+        let failed = exit.why.clone().filter(|_| self.generation > 1);
+        failed.or_else(|| Some(format!("{}: {}", self.name, exit.cut.as_ref()?)))
+    }
+
+    /// Whether anything was said in its conversation, as far as is known.
+    pub fn has_spoken(&self) -> bool {
         let begun = |bound: &Conversation| bound.transcript.is_some() || bound.origin != Origin::Minted;
-        match &exit.why {
-            Some(why) if self.generation > 1 => Some(why.clone()),
-            _ if self.conversation.as_ref().is_some_and(begun) => {
-                Some(format!("{} ended in the middle of its conversation: {exit}", self.name))
-            }
-            _ => None,
-        }
+        self.conversation.as_ref().is_some_and(begun)
     }
 
     /// Every conversation id this session was ever in, the current one first.
@@ -327,39 +325,6 @@ mod tests {
         assert!(session.bind(conversation("b")));
         assert!(!session.bind(conversation("b")), "binding the same again changes nothing");
         assert_eq!(session.claimed().collect::<Vec<_>>(), ["b", "a"]);
-    }
-
-    #[test]
-    fn a_conversation_is_cut_short_by_a_fault_and_not_by_whoever_asked_for_its_end() {
-        let exit = |code: Option<i32>, signal: Option<i32>| Exit {
-            code,
-            signal,
-            stopped: false,
-            at: Timestamp(0),
-            why: None,
-            extra: Extra::new(),
-        };
-        let mut session = Session { conversation: Some(conversation("a")), ..session() };
-        for (code, signal, cut) in [
-            (Some(0), None, false),
-            (Some(143), None, false),
-            (None, Some(15), false),
-            (Some(1), None, true),
-            (None, Some(9), true),
-            (None, Some(11), true),
-        ] {
-            session.exit = Some(exit(code, signal));
-            assert_eq!(session.cut_short().is_some(), cut, "{code:?} {signal:?}");
-        }
-        let unspoken = Conversation { origin: Origin::Minted, ..conversation("a") };
-        session.conversation = Some(unspoken);
-        assert_eq!(session.cut_short(), None, "nothing was said in it");
-        session.exit = Some(Exit { why: Some("not logged in".into()), ..exit(Some(1), None) });
-        assert_eq!(session.cut_short(), None, "a first start that failed leaves nothing to come back to");
-        session.generation = 2;
-        assert_eq!(session.cut_short().as_deref(), Some("not logged in"));
-        session.agent = None;
-        assert_eq!(session.cut_short(), None, "a command may end as it likes");
     }
 
     #[test]

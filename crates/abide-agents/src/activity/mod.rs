@@ -235,6 +235,13 @@ impl Watcher for AgentWatcher {
     }
 }
 
+/// What the end of the transcript at `path` says, if it was written to since `since`.
+pub fn ended_in(agent: &dyn Agent, path: &std::path::Path, since: Timestamp) -> Option<Says> {
+    let mut transcript = tail::Transcript::new(agent.profile().signs.tail, since);
+    transcript.is_at(path.to_owned());
+    transcript.look().map(|(statement, _)| statement.says)
+}
+
 fn shown(where_: &str, reading: Reading) -> Statement {
     let Reading { says, rule, question } = reading;
     Statement { says, detail: format!("the {where_} shows {says} ({rule})"), question }

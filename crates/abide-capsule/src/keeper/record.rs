@@ -82,6 +82,9 @@ pub struct RecordedSession {
     /// Whether it was ended together with the capsule, and not by itself or on its own: such a one comes back.
     #[serde(default)]
     pub stopped: bool,
+    /// Whether it was asked to end, or sent a signal, on the operator's behalf.
+    #[serde(default)]
+    pub asked: bool,
 }
 
 impl ExitRecord {
@@ -144,7 +147,15 @@ impl ExitRecord {
             exit: None,
             ended_ms: None,
             stopped: false,
+            asked: false,
         });
+    }
+
+    /// Notes that a session is ended, or sent a signal, on the operator's behalf.
+    pub fn session_asked(&mut self, id: &SessionId) {
+        if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
+            session.asked = true;
+        }
     }
 
     /// Notes how a session ended; `stopped`, if it did so together with its instance.

@@ -68,8 +68,13 @@ pub(super) fn spawn(spec: &SpawnSpec) -> Result<(Pid, OwnedFd), SpawnError> {
     unsafe { command.pre_exec(enter_terminal) };
 
     let child = command.spawn().map_err(|err| {
-        let what = format!("can not start {}", program.as_os_str().display());
-        SpawnError::new(&what, err)
+        let name = program.as_os_str().display();
+        let is_sought = !program.as_bytes().contains(&b'/');
+        if is_sought && err.kind() == io::ErrorKind::NotFound {
+            let text = format!("can not start {name}: it was not found on PATH");
+            return SpawnError { errno: Errno::NOENT.raw_os_error(), text };
+        }
+        SpawnError::new(&format!("can not start {name}"), err)
     })?;
     Ok((Pid::from_child(&child), master))
 }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use abide_model::Doing;
 use abide_model::activity::{self as model, Evidence, Says, Source};
+use abide_sys::clock;
 use abide_term::{Event as TermEvent, ProgramState, ProgramStatus, Term};
 
 pub(super) use self::file_watch::FileWatch;
@@ -357,12 +358,28 @@ impl Server {
             }
         }
         for (index, session, activity) in all {
+            self.note_activity(index, &activity);
             tracing::debug!(%session, "{}: {}", activity.state, activity.because);
             if activity.state == Doing::NeedsInput {
                 self.mark(index, Mark::Bell);
             }
             self.emit(&Event::Activity { session, activity }, Some(&session));
         }
+    }
+
+    /// Writes down what a session is doing now.
+    fn note_activity(&mut self, index: usize, activity: &Activity) {
+        let session = &self.sessions[index];
+        let is_told = session.watching.belief.source.is_some_and(|source| source != Source::Processes);
+        let detail = match activity.state {
+            Doing::Failed => Some(activity.because.clone()),
+            _ => activity.question.clone(),
+        };
+        self.last_seen.note(&self.unit, &session.id, |seen| {
+            seen.at_ms = clock::now().0.saturating_sub(i64::try_from(activity.for_ms).unwrap_or_default());
+            seen.worked |= activity.state == Doing::Working && is_told;
+            (seen.doing, seen.told, seen.detail) = (activity.state, is_told, detail);
+        });
     }
 
     /// A hook tells something. Only the session's own agent is listened to: what it runs inherits its environment, and

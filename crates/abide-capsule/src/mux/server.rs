@@ -26,6 +26,7 @@ use super::settling::Settling;
 use super::spawn::Asked;
 use super::upstream::ToKeeperQueue;
 use super::wait::Waiting;
+use crate::last_seen::LastSeenAll;
 use crate::link::{Link, LinkError, ToKeeper, ToMux};
 use crate::protocol::{ByeReason, Colors, Event};
 use crate::session::{Exit, SessionId};
@@ -82,6 +83,7 @@ pub(super) struct Server {
     pub strings: Strings,
     pub attention: Attention,
     pub files: FileWatch,
+    pub last_seen: LastSeenAll,
     pub waiting: Vec<Waiting>,
     pub asked: Vec<Asked>,
     /// The next number of each kind that needs one.
@@ -134,6 +136,7 @@ impl Server {
         if let Some((_, settings)) = &changed_settings {
             options.change(settings);
         }
+        let last_seen = LastSeenAll::read(&unit, generation);
         let settling = Settling::new()?;
         let policy = LinkPolicy::of(&options);
         let mut server = Self {
@@ -155,6 +158,7 @@ impl Server {
             strings: Strings::new(policy),
             attention: Attention::default(),
             files: FileWatch::default(),
+            last_seen,
             waiting: Vec::new(),
             asked: Vec::new(),
             numbers: 0,

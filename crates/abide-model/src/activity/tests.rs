@@ -216,10 +216,10 @@ fn an_agent_takes_input_when_it_has_come_to_rest() {
 
 #[test]
 fn an_error_that_ended_a_turn_is_not_idleness() {
-    let registry = says(Source::Registry, Says::Idle, SECOND);
-    let transcript = says(Source::Transcript, Says::Failed, SECOND);
-    assert_eq!(decide(&[registry, transcript], Duration::ZERO, Doing::Working).doing, Doing::Failed);
-    let program = says(Source::Program, Says::Failed, SECOND);
-    let registry = says(Source::Registry, Says::Idle, SECOND);
-    assert_eq!(decide(&[program, registry], Duration::ZERO, Doing::Working).doing, Doing::Failed);
+    let registry = says(Registry, Says::Idle, SECOND);
+    let transcript = says(Transcript, Says::Failed, SECOND);
+    assert_eq!(decide(&[registry, transcript], Duration::ZERO, Working).doing, Doing::Failed);
+    let program = says(Program, Says::Failed, SECOND);
+    let registry = says(Registry, Says::Idle, SECOND);
+    assert_eq!(decide(&[program, registry], Duration::ZERO, Working).doing, Doing::Failed);
 }

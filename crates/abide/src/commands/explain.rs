@@ -120,7 +120,7 @@ fn doing(context: &Context, id: InstanceId, session: &SessionStatus) -> Vec<Stri
             session.id,
             Safe(&session.name),
             session.pid,
-            activity.state,
+            activity.state.as_str().replace('_', " "),
             age(activity.for_ms)
         ),
         format!("  because {}", Safe(&activity.because)),
@@ -154,6 +154,9 @@ fn conversation(session: &Session) -> Vec<String> {
     if !parked.is_empty() {
         lines.push(format!("  it was in {} before", parked.join(", ")));
     }
+    lines.extend(
+        session.interruption.iter().map(|left| format!("  when it last ended, {}", Safe(left.to_string()))),
+    );
     lines.extend(
         session.exit.as_ref().and_then(|exit| exit.why.as_ref()).map(|why| format!("  {}", Safe(why))),
     );

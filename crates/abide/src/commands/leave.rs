@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use abide_engine::list::{Listing, Row, SessionRow};
 use abide_model::activity::SHELL_WAITS;
-use abide_model::leaving::{Parting, Returns};
+use abide_model::leaving::{Parting, Returns, part};
 use abide_model::{Doing, Timestamp};
 use abide_sys::{clock, process};
 use abide_tui::Ask;
@@ -41,9 +41,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
-    let listing = ls::listing(None, context)?;
-    let sessions = running(&listing);
-    let live: Vec<Live> = sessions.iter().map(|(instance, session)| row(instance, session)).collect();
+    let mut live = live(context)?;
     if live.is_empty() {
         return Ok(context.printer.line("Nothing runs.")?);
     }
@@ -55,7 +53,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             return Err(CommandError::needs_answer("there is no terminal to ask on")
                 .hint("--apply, --close-all or --leave-all answers"));
         }
-        _ => match leaving(&Ask::here(), &live) {
+        _ => match answer(&mut live, context)? {
             Leaving::Stay => return Ok(()),
             Leaving::Leave(partings) => partings,
         },
@@ -71,6 +69,30 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         1 => Ok(context.printer.line("1 instance keeps running.")?),
         n => Ok(context.printer.line(format!("{n} instances keep running."))?),
     }
+}
+
+/// Asks what becomes of the sessions. An answer counts for what was shown: where that is no longer so, it is shown again.
+fn answer(shown: &mut Vec<Live>, context: &Context) -> Outcome<Leaving> {
+    loop {
+        let answer = leaving(&Ask::here(), shown);
+        if answer == Leaving::Stay {
+            return Ok(answer);
+        }
+        let now = live(context)?;
+        let parting = |live: &Live| (live.name.clone(), part(live.doing, live.returns).decision);
+        let are_same = shown.iter().map(parting).eq(now.iter().map(parting));
+        *shown = now;
+        if are_same {
+            return Ok(answer);
+        }
+        context.warn("what runs has changed since this was asked; nothing was done yet");
+    }
+}
+
+/// The sessions that live, as they are now.
+fn live(context: &Context) -> Outcome<Vec<Live>> {
+    let listing = ls::listing(None, context)?;
+    Ok(running(&listing).iter().map(|(instance, session)| row(instance, session)).collect())
 }
 
 /// The sessions that run, each with its instance.
@@ -89,7 +111,12 @@ fn row(instance: &Row, session: &SessionRow) -> Live {
         agent: session.agent.clone().unwrap_or_else(|| session.name.clone()),
         doing: session.activity.unwrap_or(Doing::Unknown),
         since: session.activity_since.map(age),
-        about: session.question.clone().or_else(|| session.title.clone()).filter(|about| !about.is_empty()),
+        about: session
+            .question
+            .clone()
+            .or_else(|| session.title.clone())
+            .map(|about| about.trim().to_owned())
+            .filter(|about| !about.is_empty()),
         returns: returns(session),
     }
 }

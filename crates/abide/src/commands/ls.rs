@@ -167,13 +167,36 @@ fn name(session: &SessionRow) -> &str {
     &session.name
 }
 
+/// The longest question or error that a list shows.
+const MAX_ABOUT: usize = 60;
+
+/// What the operator should know of a session beside what it is doing: what it asks, what went wrong, what was left open.
+fn about(session: &SessionRow) -> Option<String> {
+    let asks = session.question.clone().filter(|_| session.activity == Some(Doing::NeedsInput));
+    let failed = session.activity_because.clone().filter(|_| session.activity == Some(Doing::Failed));
+    let left = session.interruption.map(|cut| match &session.interruption_detail {
+        Some(detail) => format!("{}: {detail}", cut.meaning()),
+        None => cut.meaning().to_owned(),
+    });
+    let about = asks.or(failed).or(left)?;
+    let short: String = about.chars().take(MAX_ABOUT).collect();
+    Some(if short == about { about } else { format!("{short}…") })
+}
+
 /// A session and what it is doing, where that is known.
 fn described(session: &SessionRow, now: Timestamp) -> String {
     let name = name(session);
-    match (session.activity, session.activity_since) {
-        (None | Some(Doing::Unknown), _) | (_, None) => name.to_owned(),
+    let doing = match (session.activity, session.activity_since) {
+        (None | Some(Doing::Unknown), _) | (_, None) => None,
         (Some(doing), Some(since)) => {
-            format!("{name} ({} {})", doing.as_str().replace('_', " "), human(since.age(now)))
+            Some(format!("{} {}", doing.as_str().replace('_', " "), human(since.age(now))))
         }
+    };
+    let about = about(session);
+    match (doing, about) {
+        (None, None) => name.to_owned(),
+        (Some(doing), None) => format!("{name} ({doing})"),
+        (None, Some(about)) => format!("{name} ({about})"),
+        (Some(doing), Some(about)) => format!("{name} ({doing}: {about})"),
     }
 }

@@ -76,7 +76,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let missing = started.not_started.iter().map(ToString::to_string);
     let warnings = started.warnings.iter().chain(&started.faults).cloned();
     warnings.chain(missing).for_each(|warning| context.warn(&warning));
-    let name = instance.id.display_name();
+    let name = called(&instance);
     if !args.detach {
         super::attach_started(instance.id, None, context)?;
         return complete(&name, &started);
@@ -104,10 +104,16 @@ fn complete(name: &str, started: &Started) -> Outcome {
         .hint("`abide stop` and `abide resume` try again; the conversation and the scrollback are kept"))
 }
 
+/// The id of an instance, and its name if it has one.
+fn called(instance: &Instance) -> String {
+    let id = instance.id.display_name();
+    instance.name.as_ref().map_or(id.clone(), |name| format!("{id} ({name})"))
+}
+
 fn described(instance: &Instance) -> String {
     let sessions: Vec<_> =
         instance.sessions_to_resume().iter().map(|session| session.name.as_str()).collect();
-    let (name, dir) = (instance.id.display_name(), instance.scope.dir.display());
+    let (name, dir) = (called(instance), instance.scope.dir.display());
     format!("{name}  {}  {}  {dir}", instance.status.status, sessions.join(", "))
 }
 
@@ -124,7 +130,7 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
     let mut brake = Brake::default();
     let (mut failed, mut untried, mut incomplete) = (0, 0, 0);
     for instance in interrupted {
-        let name = instance.id.display_name();
+        let name = called(instance);
         let held = brake.holds(&Account::all_of(instance));
         if held.decision {
             untried += 1;

@@ -1,8 +1,10 @@
 //! `abide stop`
 
+use abide_capsule::protocol::SessionStatus;
 use abide_engine::finish::Outcome as Finished;
+use abide_engine::target::Target;
 use abide_engine::{daemons, follow, stop, substrate, target};
-use abide_model::{Instance, Safe};
+use abide_model::{Doing, Instance, Safe};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -30,9 +32,28 @@ pub struct Args {
     pub spare_daemons: bool,
 }
 
+/// Says which agents are in the middle of something that this ends.
+fn warn_of_work(target: &Target, context: &Context) {
+    let Ok(status) = substrate::of(&context.store, target.instance.id).status() else { return };
+    let is_meant = |session: &&SessionStatus| target.session.is_none_or(|id| id == session.id);
+    for session in status.sessions.iter().filter(is_meant).filter(|session| session.exit.is_none()) {
+        let agent = target.instance.sessions.iter().find(|known| known.id == session.id);
+        let is_agent = agent.is_some_and(|known| known.agent.is_some());
+        let what = match session.activity.as_ref().map(|activity| activity.state) {
+            Some(Doing::Working) if is_agent => "is working: its turn is cut",
+            Some(Doing::NeedsInput) if is_agent => "waits for an answer: its question is lost",
+            _ => continue,
+        };
+        let own = target.instance.name.clone();
+        let (name, id) = (own.unwrap_or_else(|| target.instance.id.display_name()), session.id);
+        context.warn(&format!("{} ({name}/{id}) {what}", session.name));
+    }
+}
+
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = target.instance.id;
+    warn_of_work(&target, context);
     if let Some(session) = target.session {
         if args.spare_daemons {
             return Err(CommandError::usage("--spare-daemons goes with a whole instance"));
