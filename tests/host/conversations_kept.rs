@@ -72,9 +72,7 @@ fn a_conversation_that_another_start_of_its_agent_destroyed_is_put_back() {
     assert!(host.files_below(".gemini/tmp").is_empty(), "the stand-in forgets, as the agent does");
     host.stop(&id);
     host.resume(&id);
-    let screen = eventually("it to be resumed again", || {
-        Some(host.peek(&id)).filter(|screen| screen.matches("resumed: I will be resumed").count() == 2)
-    });
+    let screen = host.wait_for_screen(&id, "resumed: I will be resumed");
     assert!(!screen.contains("Invalid session identifier"), "{screen}");
 }
 
