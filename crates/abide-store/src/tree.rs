@@ -242,6 +242,8 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    use abide_testkit::as_nobody;
+
     use super::*;
 
     fn fd(path: &Path) -> fs::File {
@@ -279,19 +281,6 @@ mod tests {
         assert!(fs::symlink_metadata(dir.path().join("doomed")).is_err());
         assert_eq!(fs::read(dir.path().join("outside/file")).unwrap(), b"precious");
         remove(fd(dir.path()), "doomed".as_ref()).unwrap();
-    }
-
-    /// Runs `body` without root's right to ignore modes: a test of modes that runs as root would test nothing.
-    fn as_nobody(body: impl FnOnce() + Send) {
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                if rustix::process::geteuid().is_root() {
-                    let nobody = rustix::fs::Uid::from_raw(65534);
-                    rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-                }
-                body();
-            });
-        });
     }
 
     #[test]

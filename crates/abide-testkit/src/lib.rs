@@ -3,10 +3,12 @@
 pub mod harness;
 pub mod log;
 pub mod model_api;
+mod nobody;
 mod sandbox;
 mod small_disk;
 mod terminal;
 
+pub use nobody::{as_nobody, give_to_nobody};
 pub use sandbox::{Run, Sandbox};
 pub use small_disk::SmallDisk;
 pub use terminal::Terminal;

@@ -156,22 +156,6 @@ fn add(path: &Path, all: &mut BTreeMap<PathBuf, String>) {
     all.insert(path.to_owned(), format!("{:o} {} {content}", meta.mode(), meta.ino()));
 }
 
-/// Runs `body` without root's right to ignore modes: a test of modes that runs as root would test nothing.
-pub fn as_nobody(body: impl FnOnce() + Send) {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            if rustix::process::geteuid().is_root() {
-                let nobody = rustix::fs::Uid::from_raw(NOBODY);
-                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
-            }
-            body();
-        });
-        thread.join().unwrap();
-    });
-}
-
-pub const NOBODY: u32 = 65534;
-
 /// How to start a process with mounts of its own, which end with it.
 #[track_caller]
 pub fn private_mounts() -> &'static [&'static str] {

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use abide_model::{InstanceId, Timestamp};
 use abide_store::{Entry, Error, ReadError, Store, TrashName};
-use abide_testkit::cannot_run;
+use abide_testkit::{as_nobody, cannot_run, give_to_nobody};
 use rustix::fs::{CWD, FileType, Mode};
 
-use crate::common::{NOBODY, Sandbox, as_nobody, bump, create, end, snapshot, sound, starting};
+use crate::common::{Sandbox, bump, create, end, snapshot, sound, starting};
 
 const ID: &str = "k7p9m2xq";
 
@@ -256,9 +256,7 @@ fn a_device_in_the_place_of_the_manifest_is_damage() {
 #[test]
 fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
     let dir = tempfile::tempdir().unwrap();
-    if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::chown(dir.path(), Some(NOBODY), None).unwrap();
-    }
+    give_to_nobody(dir.path());
     as_nobody(|| {
         let store = Store::open(dir.path().join("home")).unwrap();
         for (what, mode) in [("instance.json can not be read", 0o700), ("can not be read", 0o000)] {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use abide_model::Timestamp;
 use abide_store::{Error, ReadError, Store, TrashName};
+use abide_testkit::give_to_nobody;
 
-use crate::common::{NOBODY, Sandbox, bump, create, end, snapshot, sound};
+use crate::common::{Sandbox, bump, create, end, snapshot, sound};
 
 /// A directory outside the store, with something in it that must not be lost.
 fn outside(s: &Sandbox) -> PathBuf {
@@ -49,7 +50,7 @@ fn a_home_that_others_can_write_to_or_own_is_refused_with_the_command_that_helps
     }
     let dir = tempfile::tempdir().unwrap();
     let foreign = if rustix::process::geteuid().is_root() {
-        std::os::unix::fs::chown(dir.path(), Some(NOBODY), None).unwrap();
+        give_to_nobody(dir.path());
         dir.path().to_owned()
     } else {
         PathBuf::from("/usr")

@@ -8,17 +8,16 @@ use abide_model::{Extra, Timestamp};
 use abide_store::Store;
 use abide_store::outcomes::{self, Outcome};
 use abide_sys::atomic;
+use abide_testkit::{as_nobody, give_to_nobody};
 use rustix::fs::Mode;
 
-use crate::common::{NOBODY, as_nobody, assignment, bump, child, create, end, run};
+use crate::common::{assignment, bump, child, create, end, run};
 
 #[test]
 fn everything_is_0700_or_0600_whatever_the_umask() {
     for umask in ["000", "077", "777"] {
         let dir = tempfile::tempdir().unwrap();
-        if rustix::process::geteuid().is_root() {
-            std::os::unix::fs::chown(dir.path(), Some(NOBODY), None).unwrap();
-        }
+        give_to_nobody(dir.path());
         run(child("umask", &dir.path().join("home"), umask, &[]));
         let mut seen = 0;
         check(&dir.path().join("home"), &mut seen);
