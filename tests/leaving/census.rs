@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use abide_testkit::{crash_points, eventually};
 
@@ -18,6 +18,8 @@ const LIVES: usize = 300;
 const SHARES: usize = 3;
 /// How many of them share a machine.
 const PER_MACHINE: usize = 25;
+/// How long processes may take to end, far beyond what any takes.
+const TO_END: Duration = Duration::from_secs(60);
 
 /// A small generator: the same seed lives the same lives.
 struct Dice(u64);
@@ -286,20 +288,24 @@ impl World {
 
     /// Nothing runs but the capsules of what is active.
     fn check_processes(&self, active: &BTreeSet<String>) {
-        let expected: BTreeSet<u32> = active
-            .iter()
-            .flat_map(|id| {
-                let pids = self.host.pids(id);
-                [pids.keeper, pids.mux, pids.session]
-            })
-            .collect();
-        let found = || {
-            let pids = self.host.processes();
-            let pids: BTreeSet<u32> =
-                pids.iter().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect();
-            (pids == expected).then_some(())
+        let capsule = |id: &String| {
+            let pids = self.host.pids(id);
+            [pids.keeper, pids.mux, pids.session]
         };
-        eventually("only processes of live instances", found);
+        let expected: BTreeSet<u32> = active.iter().flat_map(capsule).collect();
+        let deadline = Instant::now() + TO_END;
+        loop {
+            let found = self.host.processes();
+            let pids: BTreeSet<u32> =
+                found.iter().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect();
+            if pids == expected {
+                return;
+            }
+            if Instant::now() > deadline {
+                self.fail(&format!("what runs: {found:#?}\nexpected of {active:?}: {expected:?}"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// All work is in the tree of an instance, or in the trash as a tree that can be restored.

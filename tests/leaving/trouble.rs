@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use abide_testkit::eventually;
+
 use crate::common::Host;
 use crate::isolation::with_workspace;
 use crate::repo::{git, host_with_repo, load, repo, traces, tree};
@@ -87,6 +89,31 @@ fn a_removal_that_can_not_be_carried_out_is_taken_back_while_the_obstacle_stays(
     std::fs::write(&record, sound).unwrap();
     assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
     assert_eq!(std::fs::read_to_string(tree(&host, &id).join("work")).unwrap(), "precious");
+}
+
+#[test]
+fn a_removal_that_is_taken_back_before_anything_was_ended_leaves_nothing_running_unseen() {
+    let host = host_with_repo();
+    for (undo, state) in [
+        (&["stop", "ID"][..], "restorable (stopped)"),
+        (&["eject", "ID", "--keep"], "restorable (stopped)"),
+        (&["trash", "restore", "ID"], "active"),
+    ] {
+        let id = load(&host, &["--isolation", "worktree"]);
+        let mut eject = host.command(host.program());
+        eject.env("ABIDE_CRASH_AT", "engine.finish.stamped").args(["eject", &id, "--clean"]);
+        assert!(!eject.output().unwrap().status.success());
+        let words: Vec<&str> =
+            undo.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
+        host.command(host.program()).args(&words).output().unwrap();
+        assert_eq!(host.state(&id), state, "{undo:?}");
+        if state == "active" {
+            host.pids(&id);
+        } else {
+            eventually("nothing to run", || host.processes().is_empty().then_some(()));
+        }
+        host.abide(["eject", &id, "--clean"]).ok();
+    }
 }
 
 #[test]

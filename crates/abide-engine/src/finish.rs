@@ -70,15 +70,21 @@ fn note_obstacle(store: &Store, id: InstanceId, obstacle: &str) {
     }
 }
 
-/// Takes back the removal of the instance `id`, which could not be carried out. Its trees are made known to git again, as
-/// far as they were given up.
-pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<(), Error> {
+/// Takes back the removal of the instance `id`, which was not carried out, and gives it as it is then: what was not ended
+/// yet runs on. Its trees are made known to git again, as far as they were given up.
+pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<Instance, Error> {
     let instance = store.update(id, |instance| -> Result<Instance, Error> {
-        instance.apply(&Event::RemovalTakenBack, "the operator took its removal back", clock::now())?;
+        let Some(runs) = substrate::of(store, id).lives() else {
+            let name = id.display_name();
+            return Err(Error::Other(format!(
+                "whether {name} still runs is not known, so nothing was changed; `abide explain {id}` says more"
+            )));
+        };
+        let event = Event::RemovalTakenBack { runs };
+        instance.apply(&event, "the operator took its removal back", clock::now())?;
         Ok(instance.clone())
     })?;
     trees::reconnect(store, &instance, told)
-        .map(drop)
         .map_err(|problem| Error::Other(format!("{} is kept, but {problem}", id.display_name())))
 }
 

@@ -17,10 +17,12 @@ const TO_START: Duration = Duration::from_secs(10);
 
 /// Ends everything that runs of the instance `id`; what became of it then.
 pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Outcome, Error> {
-    let instance = after_its_start(store, config, id)?;
+    let mut instance = after_its_start(store, config, id)?;
     if matches!(instance.status.status, Status::Ending(_)) {
-        finish::take_back(store, id, &|notice| tracing::info!(%id, "{notice}"))?;
-        return Ok(Outcome::Kept("its removal was taken back".to_owned()));
+        instance = finish::take_back(store, id, &|notice| tracing::info!(%id, "{notice}"))?;
+        if instance.status.status != Status::Active {
+            return Ok(Outcome::Kept("its removal was taken back".to_owned()));
+        }
     }
     follow::look_closely(store, &instance);
     if !substrate::of(store, id).stop("abide stop") {

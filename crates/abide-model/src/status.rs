@@ -140,8 +140,11 @@ pub enum Event {
     Discarded(Ending),
     /// It was taken back out of the trash.
     TakenFromTrash,
-    /// The operator takes its removal back, which could not be carried out.
-    RemovalTakenBack,
+    /// The operator takes its removal back, which was not carried out. `runs` is true if its capsule is alive.
+    RemovalTakenBack {
+        /// Whether it was decided upon only, and nothing was ended yet.
+        runs: bool,
+    },
 }
 
 impl Event {
@@ -151,7 +154,7 @@ impl Event {
             Self::LeftKeeping(Kept::Kept) | Self::LeftFinishing(_) | Self::Discarded(Ending::Policy) => {
                 Some(DecidedBy::Policy)
             }
-            Self::CapsuleGone(Gone::Stopped) | Self::Discarded(_) | Self::RemovalTakenBack => {
+            Self::CapsuleGone(Gone::Stopped) | Self::Discarded(_) | Self::RemovalTakenBack { .. } => {
                 Some(DecidedBy::Operator)
             }
             Self::LeftKeeping(_) | Self::CapsuleGone(_) => Some(DecidedBy::Undecided),
@@ -213,11 +216,14 @@ pub fn next(status: &Status, event: &Event) -> Result<Status, Refusal> {
             Err(Refusal("it is still being started; try again when it is up"))
         }
 
-        (Restorable(_), Event::TakenFromTrash | Event::RemovalTakenBack) => Ok(status.clone()),
-        (Starting { .. } | Active, Event::RemovalTakenBack) => Err(Refusal("it is not being removed")),
+        (Restorable(_), Event::TakenFromTrash | Event::RemovalTakenBack { .. }) => Ok(status.clone()),
+        (Starting { .. } | Active, Event::RemovalTakenBack { .. }) => Err(Refusal("it is not being removed")),
         (Starting { .. } | Active, Event::TakenFromTrash) => Err(Refusal("it is not in the trash")),
 
-        (Ending(_), Event::TakenFromTrash | Event::RemovalTakenBack) => Ok(Restorable(Kept::Kept)),
+        (Ending(_), Event::RemovalTakenBack { runs: true }) => Ok(Active),
+        (Ending(_), Event::TakenFromTrash | Event::RemovalTakenBack { runs: false }) => {
+            Ok(Restorable(Kept::Kept))
+        }
         (Ending(_), Event::CapsuleGone(_) | Event::Discarded(_) | Event::LeftFinishing(_)) => {
             Ok(status.clone())
         }
@@ -350,6 +356,7 @@ mod tests {
         ("discarded",             [NO,                           NO,                    "ending (clean)",         "ending (clean)",   "=",                 NO]),
         ("taken from trash",      [NO,                           NO,                    NO,                       "=",                "restorable (kept)", NO]),
         ("removal taken back",    [NO,                           NO,                    NO,                       "=",                "restorable (kept)", NO]),
+        ("taken back, runs",      [NO,                           NO,                    NO,                       "=",                "active",            NO]),
     ];
 
     fn statuses() -> [Status; 6] {
@@ -378,7 +385,8 @@ mod tests {
             "resume" => Event::Resume { by: someone_else() },
             "discarded" => Event::Discarded(Ending::Clean),
             "taken from trash" => Event::TakenFromTrash,
-            "removal taken back" => Event::RemovalTakenBack,
+            "removal taken back" => Event::RemovalTakenBack { runs: false },
+            "taken back, runs" => Event::RemovalTakenBack { runs: true },
             other => panic!("no event {other}"),
         }
     }

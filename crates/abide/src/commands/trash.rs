@@ -196,7 +196,7 @@ fn take_back(target: &str, context: &Context) -> Option<Outcome> {
     let kept =
         finish::take_back(&context.store, id, &|line| context.warn(line)).map_err(CommandError::failed);
     let line = format!("{} is kept, its removal is taken back", id.display_name());
-    Some(kept.and_then(|()| Ok(context.printer.line(line)?)))
+    Some(kept.and_then(|_| Ok(context.printer.line(line)?)))
 }
 
 fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Outcome {
