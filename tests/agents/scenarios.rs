@@ -189,7 +189,7 @@ pub fn activity(agent: &'static Agent) {
     machine.is(&id, &["idle"]);
     machine.say(&id, "who are you", Reply::Refuse(401));
     machine.sees(&id, "401");
-    machine.is(&id, &["idle", "needs_input"]);
+    machine.is(&id, &["idle", "needs_input", "failed"]);
 }
 
 pub fn interrupt(agent: &'static Agent) {
@@ -218,7 +218,7 @@ pub fn out_of_quota(agent: &'static Agent) {
     let id = machine.load();
     machine.say(&id, "is anything left", Reply::Refuse(429));
     machine.sees(&id, "429");
-    machine.is(&id, &["idle"]);
+    machine.is(&id, &["failed"]);
 }
 
 /// An agent that tries again is at work, until it is told to stop.
