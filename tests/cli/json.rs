@@ -37,10 +37,16 @@ fn assert_same_shape(verb: &str, actual: &Value, optional: &[&str]) {
     assert_eq!(got, expected, "`abide {verb} --json` is not what docs/json.md says");
 }
 
+/// The instance has the shape that `abide ls` is documented with.
+fn json_without_instance(mut explained: Value) -> Value {
+    explained["instance"] = Value::String("as `abide ls` shows it".into());
+    explained
+}
+
 #[test]
 fn every_list_has_the_shape_that_is_documented() {
     let sandbox = sandbox();
-    add_instance(&sandbox, |instance| {
+    let sound = add_instance(&sandbox, |instance| {
         let id = instance.new_session_id();
         let session = Session::new(id, "claude".into(), vec!["claude".into()], "/".into(), clock::now());
         instance.sessions.push(Session {
@@ -59,6 +65,9 @@ fn every_list_has_the_shape_that_is_documented() {
     let torn = add_instance(&sandbox, |_| {});
     std::fs::write(sandbox.home().join("instances").join(torn.as_str()).join("instance.json"), "").unwrap();
     assert_same_shape("ls", &sandbox.abide(["ls", "--json"]).json(), &[]);
+    let explained = sandbox.abide(["explain", sound.as_str(), "--json"]).json();
+    assert_eq!(explained["instance"]["id"], sound.as_str());
+    assert_same_shape("explain", &json_without_instance(explained), &[]);
 
     let cwd = sandbox.work().canonicalize().unwrap();
     let project: String =
@@ -68,8 +77,16 @@ fn every_list_has_the_shape_that_is_documented() {
     sandbox.write(format!("home/.claude/projects/{project}/{id}.jsonl"), format!("{said}\n"));
     assert_same_shape("conversations", &sandbox.abide(["conversations", "--json"]).json(), &[]);
 
-    add_trash(&sandbox);
+    let trashed = add_trash(&sandbox);
     assert_same_shape("trash list", &sandbox.abide(["trash", "list", "--json"]).json(), &[]);
+    assert_same_shape(
+        "trash show",
+        &sandbox.abide(["trash", "show", trashed.as_str(), "--json"]).json(),
+        &[],
+    );
+    let plan = sandbox.abide(["prune", "--dry-run", "--discard-restorable", "--json"]).json();
+    assert_same_shape("prune", &plan, &[".trash[].name", ".trash[].because"]);
+    sandbox.abide(["prune", "--json"]).fails(2);
 
     sandbox.abide(["workspace", "create", "shop", "--agent", "claude"]).ok();
     assert_same_shape("workspace list", &sandbox.abide(["workspace", "list", "--json"]).json(), &[]);

@@ -96,3 +96,17 @@ fn a_scope_is_a_workspace_or_a_directory_however_that_is_spelled() {
         assert!(!within(scope), "{scope}");
     }
 }
+
+#[test]
+fn emptying_goes_on_past_what_another_process_took_meanwhile() {
+    let sandbox = sandbox();
+    for _ in 0..24 {
+        add_trash(&sandbox);
+    }
+    let empty = || sandbox.command(sandbox.program()).args(["trash", "empty", "--yes"]).spawn().unwrap();
+    let runs = [empty(), empty(), empty()];
+    for mut run in runs {
+        assert!(run.wait().unwrap().success());
+    }
+    assert!(sandbox.abide(["trash", "list"]).ok().contains("empty"));
+}

@@ -42,11 +42,14 @@ fn a_mistyped_verb_gets_the_one_that_was_meant() {
 fn completions_are_accepted_by_their_shell() {
     let sandbox = sandbox();
     let script = sandbox.abide(["completions", "bash"]).ok();
-    let path = sandbox.write("complete.bash", script);
+    let path = sandbox.write("complete.bash", &script);
     let checked = sandbox.command("bash").arg("-n").arg(&path).output().unwrap();
     assert!(checked.status.success());
     for shell in ["zsh", "fish"] {
         assert!(sandbox.abide(["completions", shell]).ok().contains("hardline"));
+    }
+    for value in ["worktree", "capsule", "docker"] {
+        assert!(script.contains(value), "{value} is not offered");
     }
     sandbox.abide(["completions", "csh"]).fails(2);
 }
@@ -76,4 +79,12 @@ fn a_relative_home_or_state_directory_is_refused() {
     assert!(complaint.contains("HOME is not an absolute path: relative"), "{complaint}");
     sandbox.set("ABIDE_HOME", "relative/dir");
     sandbox.abide(["ls"]).fails(2);
+}
+
+#[test]
+fn help_that_can_not_be_written_is_a_failure() {
+    let sandbox = sandbox();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = sandbox.command(sandbox.program()).arg("--help").stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(1));
 }

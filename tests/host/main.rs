@@ -16,6 +16,7 @@ mod held;
 mod leave;
 mod leave_answers;
 mod lifecycle;
+mod records;
 mod script;
 mod survive;
 mod tmux;

@@ -254,6 +254,22 @@ fn a_keep_workspace_holds_no_more_than_its_limit_and_never_lets_work_go() {
     assert_eq!(states, ["restorable (kept)", "gone", "gone", "restorable (kept)"]);
 }
 
+#[test]
+fn a_plain_directory_keeps_no_more_than_the_general_limit_and_never_lets_work_go() {
+    let host = host_with_repo();
+    host.abide(["config", "set", "policy", "keep"]).ok();
+    host.abide(["config", "set", "keep_max", "2"]).ok();
+    let ids: Vec<String> = (0..4).map(|_| load(&host, &["--isolation", "worktree"])).collect();
+    std::fs::write(tree(&host, &ids[0]).join("work"), "x").unwrap();
+    for id in &ids {
+        host.abide(["send", id, "exit 0"]).ok();
+        eventually("it to be settled", || (host.state(id) != "active").then_some(()));
+    }
+    host.abide(["ls"]).ok();
+    let states: Vec<String> = ids.iter().map(|id| host.state(id)).collect();
+    assert_eq!(states, ["restorable (kept)", "gone", "gone", "restorable (kept)"]);
+}
+
 /// Starts the stub, up to where its set-up command has made the file `begun`; who starts it, and the instance's id.
 fn load_until_set_up_begins(host: &Host) -> (Child, String) {
     let mut command = host.command(host.program());

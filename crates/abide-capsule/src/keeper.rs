@@ -304,6 +304,8 @@ impl Keeper {
         for (_, value) in spec.env.iter_mut().filter(|(name, _)| name.as_os_str() == vars::ABIDE_SESSION) {
             *value = spec.id.to_string().into();
         }
+        // A shell beside an agent is no agent.
+        spec.env.retain(|(name, _)| name.as_os_str() != vars::ABIDE_AGENT);
         spec.umask = like.umask;
         self.spawn(spec, Some(request))
     }

@@ -289,13 +289,13 @@ fn unknown(fields: &'static [Field], shape: Shape, walked: &Path, step: &Step, p
             meant.to_string()
         });
     }
-    // `keep_days` is what people type for `trash.keep_days`.
+    // `keep_days` is what people type for `trash.keep_days`; `keep_max` is only near.
     let by_last_key = || {
         patterns(fields)
             .into_iter()
             .find(|pattern| pattern.rsplit_once('.').is_some_and(|(_, last)| path.to_string() == last))
     };
-    Lookup::Unknown { allowed, nearest: nearby.or_else(by_last_key) }
+    Lookup::Unknown { allowed, nearest: by_last_key().or(nearby) }
 }
 
 fn settings_in(shape: Shape, walked: &Path) -> String {

@@ -24,6 +24,8 @@ record! {
         place: Place as OneOf<Place> = Place::Host,
         /// What happens to an instance when its last session ends.
         policy: Policy as OneOf<Policy> = Policy::Ask,
+        /// Most instances of one plain directory kept for a later resume; 0 is no limit. A workspace has its own.
+        keep_max: u32 as Count<10_000> = 0,
         /// What holds the sessions of an instance on the host.
         substrate: Substrate as OneOf<Substrate> = Substrate::Capsule,
         /// How instances on the host are placed under the systemd user manager.

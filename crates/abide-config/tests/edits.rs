@@ -231,9 +231,9 @@ fn get_tells_a_default_from_what_the_file_says() {
     assert_eq!(
         listed,
         [
-            "role", "agent", "place", "policy", "substrate", "unit", "linger", "keep_awake", "journal",
-            "scrollback", "prefix", "status_bar", "trash.keep_days", "trash.max_size", "terminal.clipboard",
-            "terminal.links", "terminal.notifications", "agents.claude.args",
+            "role", "agent", "place", "policy", "keep_max", "substrate", "unit", "linger", "keep_awake",
+            "journal", "scrollback", "prefix", "status_bar", "trash.keep_days", "trash.max_size",
+            "terminal.clipboard", "terminal.links", "terminal.notifications", "agents.claude.args",
         ]
     );
 }

@@ -65,6 +65,7 @@ fn cases() -> Vec<Case> {
         ("agent", fixed("agent"), name()),
         ("place", fixed("place"), words(&["host", "docker"])),
         ("policy", fixed("policy"), words(&["ask", "keep", "clean"])),
+        ("keep_max", fixed("keep_max"), number(10_000)),
         ("substrate", fixed("substrate"), words(&["capsule", "tmux"])),
         ("unit", fixed("unit"), words(&["auto", "off", "scope", "service"])),
         ("linger", fixed("linger"), words(&["true", "false"])),

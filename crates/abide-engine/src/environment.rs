@@ -9,6 +9,7 @@ use abide_model::{InstanceId, SessionId, vars};
 /// Variables that describe the terminal, the multiplexer or the session the launcher sat in. Inside a session they would
 /// be lies: its terminal is ours. What tells where abide keeps its state is true inside too, and stays.
 const OF_THE_OUTER_TERMINAL: &[&str] = &[
+    vars::ABIDE_AGENT,
     vars::ABIDE_CRASH_AT,
     vars::ABIDE_EXE,
     vars::ABIDE_GENERATION,
@@ -84,6 +85,7 @@ mod tests {
             ("TMUX_PANE", "%1"),
             ("STY", "1"),
             ("ABIDE_INSTANCE", "zzzzzzzz"),
+            ("ABIDE_AGENT", "claude"),
             ("ABIDE_CRASH_AT", "x"),
             ("KITTY_WINDOW_ID", "1"),
             ("COLUMNS", "80"),

@@ -4,13 +4,16 @@
 //! can be repeated, and whoever comes next finishes what a crash cut short.
 
 use abide_capsule::keeper::{ExitRecord, StopReason};
+use abide_capsule::mux::given_names;
 use abide_capsule::session::Exit as ProcessExit;
 use abide_capsule::unit::Unit;
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
 use abide_model::status::{Ending, Gone, Kept};
-use abide_model::{Decided, Event, Extra, Instance, InstanceId, Policy, Session, Status, Timestamp};
+use abide_model::{
+    Decided, Event, Extra, Instance, InstanceId, Policy, Session, SessionId, Status, Timestamp,
+};
 use abide_store::{Store, UnitLock, outcomes};
 use abide_sys::{clock, crash, process};
 
@@ -95,6 +98,7 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
     if let Some(record) = &record {
         note_sessions(&mut instance, record);
         session_end::note(&unit, &mut instance, record);
+        note_names(&mut instance, &unit);
         boot::note(&unit, &mut instance, record);
     }
     let mut decided = false;
@@ -243,9 +247,38 @@ fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
             instance.last_session = instance.last_session.max(id.0);
             let argv = recorded.argv.iter().map(|word| word.as_os_str().to_string_lossy().into_owned());
             let (name, cwd) = (recorded.name.clone(), recorded.cwd.as_path().to_owned());
-            instance.sessions.push(Session::new(id, name, argv.collect(), cwd, clock::now()));
+            let created = recorded.started_ms.map_or_else(clock::now, moment);
+            instance.sessions.push(Session::new(id, name, argv.collect(), cwd, created));
         }
     }
+}
+
+/// Takes over the names that the operator gave to sessions while they ran.
+fn note_names(instance: &mut Instance, unit: &Unit) {
+    for (id, name) in given_names(unit) {
+        let session = instance.sessions.iter_mut().find(|session| session.id == id);
+        if let Some(session) = session.filter(|_| !name.is_empty()) {
+            session.name = name;
+        }
+    }
+}
+
+/// Notes that the operator looks at session `id` of the instance. One that was started from inside is written down with it.
+pub fn note_visit(store: &Store, instance: InstanceId, id: SessionId) -> Result<(), Error> {
+    let unit = live::unit(store, instance);
+    store.update(instance, |instance| -> Result<(), Error> {
+        if let Some(record) = record_of(&unit, instance) {
+            note_sessions(instance, &record);
+        }
+        if let Some(session) = instance.sessions.iter_mut().find(|session| session.id == id) {
+            session.attached = Some(clock::now());
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn moment(ms: u64) -> Timestamp {
+    Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
 pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> Exit {
@@ -319,7 +352,7 @@ pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
 
 /// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
 pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<Outcome, Error> {
-    if let Some(guest) = trees::guest(store, seen.id) {
+    if let Some(guest) = trees::guest_of(store, seen) {
         let name = seen.id.display_name();
         return Err(Error::Other(format!("{name} can not be removed: {guest}; eject that first")));
     }

@@ -83,7 +83,7 @@ pub struct SessionRow {
     pub interruption: Option<Cut>,
     /// The question or the error.
     pub interruption_detail: Option<String>,
-    /// When it was first started; `null` for one that was started from inside.
+    /// When it was first started.
     pub created: Option<Timestamp>,
     /// When somebody last looked at it.
     pub attached: Option<Timestamp>,
@@ -186,7 +186,7 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
                     Ok(status) => {
                         follow_conversations(&mut row, store, id, &status);
                         merge(&mut row, status);
-                        note_ended(&mut row, &live::unit(store, id));
+                        note_recorded(&mut row, &live::unit(store, id));
                         forget_interruptions(&mut row, &live::unit(store, id));
                     }
                     Err(error) => tracing::warn!(%id, "no status: {error}"),
@@ -261,19 +261,24 @@ fn forget_interruptions(row: &mut Row, unit: &Unit) {
     }
 }
 
-/// A session that has ended beside others is told of by nobody who lives.
-fn note_ended(row: &mut Row, unit: &Unit) {
+/// What the keeper wrote down and no one who lives tells: sessions that have ended beside others, and when those that were
+/// started from inside began.
+fn note_recorded(row: &mut Row, unit: &Unit) {
     let generation = row.generation;
-    let unheard = |session: &&mut SessionRow| session.pid.is_none() && session.exit.is_none();
-    let mut unheard = row.sessions.iter_mut().filter(unheard).peekable();
-    if unheard.peek().is_none() {
-        return;
-    }
     let record = ExitRecord::read(unit).ok().flatten().filter(|record| record.generation == generation);
-    for (row, record) in unheard.filter_map(|row| Some((row, record.as_ref()?))) {
-        let ended = record.sessions.iter().find(|session| session.id.to_string() == row.id);
-        let exit = ended.and_then(|session| Some((session.exit?, session.ended_ms, session.stopped)));
-        row.exit = exit.map(|(exit, at, stopped)| finish::exit_of(exit, at, stopped).to_string());
+    for recorded in record.iter().flat_map(|record| &record.sessions) {
+        let id = recorded.id.to_string();
+        let known = row.sessions.iter().position(|session| session.id == id);
+        let at = known.unwrap_or_else(|| {
+            row.sessions.push(SessionRow { id, name: recorded.name.clone(), ..SessionRow::default() });
+            row.sessions.len() - 1
+        });
+        let session = &mut row.sessions[at];
+        session.created = session.created.or(recorded.started_ms.map(finish::moment));
+        if session.pid.is_none() && session.exit.is_none() {
+            let exit = recorded.exit.map(|exit| finish::exit_of(exit, recorded.ended_ms, recorded.stopped));
+            session.exit = exit.map(|exit| exit.to_string());
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Bringing what is written down in line with what is there. Runs at the start of the verbs that say how instances are, or
 //! go by it for more than one.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use abide_capsule::keeper::ExitRecord;
@@ -58,37 +60,64 @@ pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error>
     if changed { Ok(store.list()?) } else { Ok(entries) }
 }
 
-/// Removes what a workspace keeps beyond its limit. What was kept a moment ago counts at the next look.
+/// Removes what a workspace or a plain directory keeps beyond its limit. What was kept a moment ago counts at the next look.
 fn trim(store: &Store, config: &ConfigDir, entries: &[Entry]) -> bool {
-    let Ok(workspaces) = config.workspaces() else { return false };
-    let mut changed = false;
-    for (name, workspace) in workspaces {
-        let Ok(workspace) = workspace else { continue };
-        let of_it = |i: &&Instance| {
-            let kept = matches!(i.status.status, Status::Restorable(_));
-            kept && i.scope.workspace.as_deref() == Some(name.as_str())
+    let (Ok(settings), Ok(workspaces)) = (config.load(), config.workspaces()) else { return false };
+    let mut of_scopes: BTreeMap<Scope<'_>, Vec<&Instance>> = BTreeMap::new();
+    let kept = |i: &&Instance| matches!(i.status.status, Status::Restorable(_));
+    for instance in entries.iter().filter_map(Entry::sound).filter(kept) {
+        let scope = match &instance.scope.workspace {
+            Some(name) => Scope::Workspace(name),
+            None => Scope::Dir(&instance.scope.dir),
         };
-        let mut kept: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(of_it).collect();
-        let max = usize::try_from(workspace.keep_max).unwrap_or(0);
-        // Looking at the trees takes a while, so only where there are too many.
-        if max == 0 || kept.len() <= max {
-            continue;
+        of_scopes.entry(scope).or_default().push(instance);
+    }
+    let max_of = |scope: &Scope<'_>| match scope {
+        Scope::Dir(_) => settings.keep_max,
+        Scope::Workspace(name) => {
+            let named = workspaces.iter().find(|(other, _)| other == name);
+            named.and_then(|(_, workspace)| workspace.as_ref().ok()).map_or(0, |workspace| workspace.keep_max)
         }
-        kept.sort_by_key(|instance| instance.status.since);
-        let verdict = |instance: &&Instance| match instance.status.status {
-            // Interrupted, so somebody may wait for it to come back.
-            Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost | Kept::SetupFailed) => {
-                Verdict::Unknown
-            }
-            _ => trees::verdict(store, instance),
-        };
-        let verdicts: Vec<Verdict> = kept.iter().map(verdict).collect();
-        for index in decide::surplus(&verdicts, max) {
-            let because = format!("`{name}` keeps at most {max}, and nothing in it is at risk");
-            match finish::discard(store, kept[index], Ending::Policy, &because) {
-                Ok(_) => changed = true,
-                Err(error) => tracing::warn!(id = %kept[index].id, "trim: {error}"),
-            }
+    };
+    let mut changed = false;
+    for (scope, kept) in of_scopes {
+        let max = usize::try_from(max_of(&scope)).unwrap_or(0);
+        // Looking at the trees takes a while, so only where there are too many.
+        if max != 0 && kept.len() > max {
+            changed |= trim_scope(store, &scope, kept, max);
+        }
+    }
+    changed
+}
+
+/// What a limit is for.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Scope<'a> {
+    Workspace(&'a str),
+    Dir(&'a Path),
+}
+
+/// Removes the surplus of one scope, of which `kept` is there: whether anything went.
+fn trim_scope(store: &Store, scope: &Scope<'_>, mut kept: Vec<&Instance>, max: usize) -> bool {
+    kept.sort_by_key(|instance| instance.status.since);
+    let verdict = |instance: &&Instance| match instance.status.status {
+        // Interrupted, so somebody may wait for it to come back.
+        Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost | Kept::SetupFailed) => {
+            Verdict::Unknown
+        }
+        _ => trees::verdict(store, instance),
+    };
+    let verdicts: Vec<Verdict> = kept.iter().map(verdict).collect();
+    let name = match scope {
+        Scope::Workspace(name) => (*name).to_owned(),
+        Scope::Dir(dir) => dir.display().to_string(),
+    };
+    let mut changed = false;
+    for index in decide::surplus(&verdicts, max) {
+        let because = format!("`{name}` keeps at most {max}, and nothing in it is at risk");
+        match finish::discard(store, kept[index], Ending::Policy, &because) {
+            Ok(_) => changed = true,
+            Err(error) => tracing::warn!(id = %kept[index].id, "trim: {error}"),
         }
     }
     changed

@@ -8,7 +8,7 @@ use abide_capsule::session::{Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_config::{Name, Settings, Workspace};
 use abide_model::session::Exit;
-use abide_model::{Event, Instance, InstanceId, Session, Substrate};
+use abide_model::{Event, Instance, InstanceId, Session, Substrate, vars};
 use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::clock;
@@ -168,6 +168,9 @@ pub(crate) fn spec(
     warnings: &mut Vec<String>,
 ) -> Result<SpawnSpec, Error> {
     let mut env = env_of(around, instance, session.id, &session.cwd)?;
+    if let Some(agent) = &session.agent {
+        env.insert(vars::ABIDE_AGENT.into(), agent.into());
+    }
     let mut meta = serde_json::json!({ "agent": session.agent, "shell": [crate::load::shell(&around.env)] });
     let argv = match conversation::prepare(around, instance, session, &mut env)? {
         Some(launch) => {

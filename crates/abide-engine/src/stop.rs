@@ -42,10 +42,16 @@ fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<
         let instance = store.read(id)?;
         let Status::Starting { by, .. } = &instance.status.status else { return Ok(instance) };
         if Instant::now() > deadline {
-            let (name, by) = (id.display_name(), by.pid);
-            return Err(Error::Other(format!(
-                "{name} is still being started, by process {by}; stop it when it is up, or end that process"
-            )));
+            let (name, starter, by) = (id.display_name(), process::alive(by), by.pid);
+            return Err(Error::Other(match starter {
+                Some(false) => format!(
+                    "{name} was left half started by process {by}, which is gone, and that can not be settled; \
+                     `abide doctor` says what is wrong with the disk"
+                ),
+                _ => format!(
+                    "{name} is still being started, by process {by}; stop it when it is up, or end that process"
+                ),
+            }));
         }
         if process::alive(by) == Some(true) {
             processes::end_set_up(by.pid, id);

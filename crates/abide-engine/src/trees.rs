@@ -210,7 +210,8 @@ pub fn evidence_of_all(store: &Store, instances: &[&Instance]) -> Vec<Vec<MountE
         .flat_map(|(instance, unit)| isolated(instance).map(|mount| (unit.as_path(), mount)))
         .collect();
     let mut found = abide_git::evidence_of(&mounts, TO_LOOK).into_iter();
-    let all = store.list();
+    // Only a unit with a tree can have another instance in it.
+    let all = if mounts.is_empty() { Ok(Vec::new()) } else { store.list() };
     let of_one = |(instance, unit): (&&Instance, &PathBuf)| {
         let mut of_it: Vec<MountEvidence> = found.by_ref().take(isolated(instance).count()).collect();
         if let Some(first) = of_it.first_mut() {
@@ -236,6 +237,11 @@ fn add_beside(unit: &Path, instance: &Instance, found: &mut MountEvidence) {
 /// Who else works in the unit of the instance `id`, or why nobody can tell: it must not go away under them.
 pub fn guest(store: &Store, id: InstanceId) -> Option<String> {
     guest_among(&store.list(), &store.layout().unit(id), id)
+}
+
+/// The same, where the instance is at hand: only a unit with a tree can have another instance in it.
+pub fn guest_of(store: &Store, instance: &Instance) -> Option<String> {
+    isolated(instance).next().and_then(|_| guest(store, instance.id))
 }
 
 fn guest_among(

@@ -26,6 +26,7 @@ pub mod text;
 pub mod time;
 pub mod unit;
 pub mod vars;
+pub mod words;
 
 pub use activity::Doing;
 pub use choice::{

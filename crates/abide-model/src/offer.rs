@@ -2,6 +2,7 @@
 
 use crate::choice::{Isolation, Place, Policy, Substrate};
 use crate::instance::{Instance, Scope};
+use crate::session::Session;
 use crate::status::Status;
 
 /// What a launch says about the instance it wants; what is absent may be anything.
@@ -46,9 +47,15 @@ impl LaunchWish {
             && wanted(&self.branch, mount.and_then(|mount| mount.branch.as_ref()))
             && wanted(&self.substrate, Some(&recipe.substrate))
             && wanted(&self.place, Some(&recipe.place))
-            && wanted(&self.program, first.map(|session| &session.name))
+            && self.program.as_ref().is_none_or(|program| first.is_some_and(|session| runs(session, program)))
             && first.is_some_and(|session| session.argv.ends_with(&self.args))
     }
+}
+
+/// Whether `session` runs `program`: the operator may have given it another name since.
+fn runs(session: &Session, program: &str) -> bool {
+    let command = session.argv.first().map(|word| word.rsplit('/').next().unwrap_or(word));
+    session.agent.as_deref() == Some(program) || session.name == program || command == Some(program)
 }
 
 fn wanted<T: PartialEq>(wish: &Option<T>, is: Option<&T>) -> bool {
@@ -67,7 +74,6 @@ pub fn belongs(instance: &Instance, scope: &Scope) -> bool {
 mod tests {
     use super::*;
     use crate::recipe::{Mount, Recipe};
-    use crate::session::Session;
     use crate::status::{Event, Gone};
     use crate::time::Timestamp;
     use crate::{Extra, ProcessIdentity, SessionId};

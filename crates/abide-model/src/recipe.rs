@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::{Isolation, Place, Substrate};
 use crate::differences::Configured;
 use crate::instance::Extra;
+use crate::words;
 
 /// Where the value of an environment variable comes from. The value itself is resolved at every start and is never
 /// stored: a manifest must not become a store of secrets.
@@ -21,7 +22,7 @@ pub enum EnvRef {
     Env(String),
     /// The contents of a file: `file:/path`.
     File(PathBuf),
-    /// What a command prints: `cmd:pass show token`. Split at white space; there is no shell.
+    /// What a command prints: `cmd:pass show 'my token'`. Split by the rules of [`words`]; there is no shell.
     Command(Vec<String>),
     /// The text itself, for what is no secret.
     Plain(String),
@@ -59,7 +60,7 @@ impl FromStr for EnvRef {
             };
         }
         if let Some(line) = text.strip_prefix("cmd:") {
-            let argv: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            let argv = words::split(line).map_err(InvalidEnvRef)?;
             return match argv.is_empty() {
                 true => Err(InvalidEnvRef("cmd: wants a program")),
                 false => Ok(Self::Command(argv)),
@@ -82,7 +83,7 @@ impl fmt::Display for EnvRef {
             Self::OnePassword(text) | Self::Plain(text) => f.write_str(text),
             Self::Env(name) => write!(f, "env:{name}"),
             Self::File(path) => write!(f, "file:{}", path.display()),
-            Self::Command(argv) => write!(f, "cmd:{}", argv.join(" ")),
+            Self::Command(argv) => write!(f, "cmd:{}", words::join(argv)),
         }
     }
 }
@@ -208,6 +209,7 @@ mod tests {
             ("env:GH_TOKEN", EnvRef::Env("GH_TOKEN".into())),
             ("file:/run/secret", EnvRef::File("/run/secret".into())),
             ("cmd:pass show x", EnvRef::Command(vec!["pass".into(), "show".into(), "x".into()])),
+            ("cmd:sh -c 'echo x'", EnvRef::Command(vec!["sh".into(), "-c".into(), "echo x".into()])),
             ("production", EnvRef::Plain("production".into())),
             ("", EnvRef::Plain(String::new())),
         ] {
@@ -220,7 +222,7 @@ mod tests {
     fn references_that_can_not_be_meant_are_refused() {
         for text in [
             "op://", "op://vault", "op://a//c", "env:", "env:1X", "env:A B", "file:relative", "cmd:",
-            "cmd:  ", "a\0b",
+            "cmd:  ", "cmd:sh 'x", "a\0b",
         ] {
             assert!(text.parse::<EnvRef>().is_err(), "{text:?}");
         }

@@ -8,6 +8,8 @@ pub const ABIDE_LOG: &str = "ABIDE_LOG";
 pub const ABIDE_INSTANCE: &str = "ABIDE_INSTANCE";
 /// Set inside a session to its own id.
 pub const ABIDE_SESSION: &str = "ABIDE_SESSION";
+/// Set inside a session that runs an agent to the agent's name, and in no other.
+pub const ABIDE_AGENT: &str = "ABIDE_AGENT";
 /// Set inside a session to the `abide` that the agent's hooks call.
 pub const ABIDE_EXE: &str = "ABIDE_EXE";
 /// Set inside a session to its instance's directory, for the agent's hooks.

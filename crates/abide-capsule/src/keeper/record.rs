@@ -73,6 +73,9 @@ pub struct RecordedSession {
     pub argv: Vec<OsText>,
     /// Where.
     pub cwd: OsText,
+    /// When it was started, in milliseconds since 1970; absent in the record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<u64>,
     /// How it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -144,6 +147,7 @@ impl ExitRecord {
             name: spec.name.clone(),
             argv: spec.argv.clone(),
             cwd: spec.cwd.clone(),
+            started_ms: Some(now_ms()),
             exit: None,
             ended_ms: None,
             stopped: false,

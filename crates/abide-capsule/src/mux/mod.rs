@@ -54,6 +54,7 @@ use abide_term::{Modes, Options, Term};
 pub use activity::{Look, Seen, Watch, Watched, Watcher};
 pub(crate) use activity::{record, reporter};
 pub use options::{LiveSettings, MuxOptions};
+pub use persist::given_names;
 pub use recover::last_screen;
 
 use crate::protocol::{Refusal, Snapshot, SnapshotReply};

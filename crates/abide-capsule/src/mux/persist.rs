@@ -32,6 +32,11 @@ pub(super) struct Saved {
     pub changed_settings: Option<(u64, LiveSettings)>,
 }
 
+/// The names that the operator gave to the sessions of `unit`.
+pub fn given_names(unit: &Unit) -> BTreeMap<SessionId, String> {
+    LayoutFile::read(unit).written.names
+}
+
 /// The file, and what it holds.
 #[derive(Debug)]
 pub(super) struct LayoutFile {

@@ -59,7 +59,7 @@ impl Server {
             argv.first().map(|program| program.as_path().file_name().unwrap_or_default().to_os_string());
         let spec = SpawnSpec {
             id: self.free_id(),
-            name: program.unwrap_or_default().to_string_lossy().into_owned(),
+            name: self.free_name(&program.unwrap_or_default().to_string_lossy()),
             // Not where it says it is: nothing makes sure that such a path exists, or that asking about it ever ends.
             cwd: process_cwd(session).unwrap_or_else(|| PathBuf::from("/")).into_os_string().into(),
             size: self.size_of_new(&place, session),
@@ -214,6 +214,15 @@ impl Server {
             .partition(|asked| matches!(asked.what, What::Upgrade { .. }));
         self.asked = rest;
         upgrades
+    }
+
+    /// `program`, or with the first number that makes it a name no session has: two tabs that are called alike can only be
+    /// told apart by their ids.
+    fn free_name(&self, program: &str) -> String {
+        let taken = |name: &str| self.sessions.iter().any(|session| session.label() == name);
+        let numbered = (2..).map(|number| format!("{program}-{number}"));
+        let mut names = std::iter::once(program.to_owned()).chain(numbered);
+        names.find(|name| !taken(name)).unwrap_or_default()
     }
 
     /// An id that no session has, and no journal or name of an earlier one.

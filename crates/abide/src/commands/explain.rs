@@ -8,12 +8,14 @@ use abide_engine::follow::{self, Look};
 use abide_engine::protection::Judge;
 use abide_engine::start::ISOLATION;
 use abide_engine::target::{self, Target};
-use abide_engine::{live, reconcile, substrate, trees};
+use abide_engine::{list, live, reconcile, substrate, trees};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
 use abide_model::instance::Change;
 use abide_model::time::human;
 use abide_model::{Choice, Instance, InstanceId, Policy, Safe, Session, Status};
+use abide_store::Entry;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -21,7 +23,8 @@ use crate::error::{CommandError, Outcome};
 const EXAMPLES: &str = "\
 Examples:
   abide explain k7p9        why it has the status it has, and how it got there
-  abide explain k7p9/s2     the same, and of its sessions only what s2 is doing";
+  abide explain k7p9/s2     the same, and of its sessions only what s2 is doing
+  abide explain k7p9 --json the same for a program; docs/json.md describes the shape";
 
 /// Say why an instance is what it is
 #[derive(Debug, clap::Args)]
@@ -29,6 +32,9 @@ Examples:
 pub struct Args {
     /// ID, ID/SESSION or a name
     target: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
@@ -38,6 +44,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let id = instance.id;
     let live = live::status(&live::unit(&context.store, id)).ok();
     let instance = follow::follow(&context.store, instance, live.as_ref(), Look::Close);
+    if args.json {
+        return print_json(&instance, context);
+    }
     let running = live.iter().flat_map(|status| &status.sessions);
     let meant = running.filter(|running| session.is_none_or(|session| session == running.id));
     let doing = meant.flat_map(|session| doing(context, id, session));
@@ -52,6 +61,19 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         context.printer.line(line)?;
     }
     Ok(())
+}
+
+/// The row of `abide ls`, what its trees hold, how it came to be what it is, and what would become of it, in words.
+fn print_json(instance: &Instance, context: &Context) -> Outcome {
+    let mut listing = list::listing(vec![Entry::Sound(instance.clone())]);
+    list::add_live(&mut listing, &context.store);
+    Ok(context.printer.json(&json!({
+        "version": 1,
+        "instance": listing.instances.first(),
+        "mounts": trees::evidence(&context.store, instance),
+        "outlook": outlook(instance, context),
+        "history": instance.history,
+    }))?)
 }
 
 /// The process that holds everything, if there is one.

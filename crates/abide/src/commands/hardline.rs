@@ -4,10 +4,9 @@ use std::fmt::Display;
 
 use abide_capsule::client::{self, AttachEnd, AttachOptions, ClientError};
 use abide_engine::target::{self, Target};
-use abide_engine::{reconcile, substrate};
-use abide_model::{Instance, InstanceId, Scope, Status, offer, vars};
+use abide_engine::{finish, reconcile, substrate};
+use abide_model::{Instance, InstanceId, Scope, SessionId, Status, offer, vars};
 use abide_store::Entry;
-use abide_sys::clock;
 use abide_tui::Ask;
 use abide_tui::screens::{Launch, StartNew};
 
@@ -174,12 +173,7 @@ pub fn need_terminal(instead: impl Display) -> Outcome {
 }
 
 /// Attaches this terminal to an instance until the operator leaves or it ends.
-pub fn attach(
-    id: InstanceId,
-    session: Option<abide_model::SessionId>,
-    read_only: bool,
-    context: &Context,
-) -> Outcome {
+pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, context: &Context) -> Outcome {
     let outer = std::env::var_os(vars::ABIDE_INSTANCE);
     if outer.as_ref().is_some_and(|outer| outer == id.as_str()) {
         // It would show itself in itself, ever smaller.
@@ -192,8 +186,12 @@ pub fn attach(
     }
     let prefix = context.config.load().map_or(0, |settings| settings.prefix.byte());
     let options = AttachOptions { session, read_only, prefix };
+    note_visit(id, session, context);
     let end = substrate::of(&context.store, id).attach(&options).map_err(CommandError::failed)?;
-    note_visit(id, context);
+    if let AttachEnd::Detached(_) = end {
+        // It may be another one by now.
+        note_visit(id, None, context);
+    }
     match end {
         AttachEnd::Lost(message) => Err(CommandError::failed(message).hint("`abide ls` shows what is left")),
         AttachEnd::TerminalGone => Ok(()),
@@ -205,12 +203,16 @@ pub fn attach(
     }
 }
 
-/// Remembers that somebody looked. An instance that has just ended has nothing to remember it in.
-fn note_visit(id: InstanceId, context: &Context) {
-    let _ = context.store.update(id, |instance| -> Result<(), abide_store::Error> {
-        for session in &mut instance.sessions {
-            session.attached = Some(clock::now());
-        }
-        Ok(())
-    });
+/// Remembers which session the operator looks at: `session`, or the one that the instance shows. What it can not be
+/// remembered in, as an instance that has just ended, needs no memory.
+fn note_visit(id: InstanceId, session: Option<SessionId>, context: &Context) {
+    let shown = || {
+        let status = substrate::of(&context.store, id).status().ok()?;
+        status.focused.or_else(|| status.sessions.first().map(|first| first.id))
+    };
+    if let Some(session) = session.or_else(shown)
+        && let Err(error) = finish::note_visit(&context.store, id, session)
+    {
+        tracing::debug!(%id, "the visit is not noted: {error}");
+    }
 }

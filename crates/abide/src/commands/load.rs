@@ -54,16 +54,16 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     fork: Option<String>,
     /// What holds the sessions: `capsule`, or `tmux` for a tmux server of abide's own; default: as configured
-    #[arg(long, value_name = "SUBSTRATE")]
+    #[arg(long, value_name = "SUBSTRATE", value_parser = super::choice::<Substrate>(), hide_possible_values = true)]
     substrate: Option<Substrate>,
     /// Where it lives; default: as configured
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "PLACE", value_parser = super::choice::<Place>(), hide_possible_values = true)]
     place: Option<Place>,
     /// Whether abide may turn on linger for you, which sessions need to survive your logout; remembered
     #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
     linger: Option<bool>,
     /// How this directory is given: `shared`, or a `worktree` or `clone` of its own; default: as the workspace says
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = super::choice::<Isolation>(), hide_possible_values = true)]
     isolation: Option<Isolation>,
     /// Begin the worktree or clone at this commit or branch; default: HEAD
     #[arg(long, value_name = "REV", conflicts_with = "branch")]
@@ -90,6 +90,13 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         hardline::need_terminal("--detach starts it without attaching")?;
     }
     let dir = super::here()?;
+    if dir.to_str().is_none() {
+        return Err(CommandError::failed(format!(
+            "{} is not in UTF-8, and what was launched there could not be written down",
+            dir.display()
+        ))
+        .hint("rename the directory, or start in one above it"));
+    }
     let policy = match (args.keep, args.clean) {
         (true, _) => Some(Policy::Keep),
         (_, true) => Some(Policy::Clean),

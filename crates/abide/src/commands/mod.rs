@@ -27,13 +27,15 @@ pub mod wait;
 pub mod workspace;
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use abide_capsule::session::SessionId;
 use abide_engine::boot::{self, BootFailure};
 use abide_engine::prune::Within;
 use abide_engine::substrate::{self, Substrate};
 use abide_engine::target::{self, Target};
-use abide_model::{Instance, InstanceId, Status};
+use abide_model::{Choice, Instance, InstanceId, Status, UnknownChoice};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::Verb;
 use crate::context::Context;
@@ -154,4 +156,12 @@ fn within(scope: &str) -> Outcome<Within> {
     // A directory that is gone may still have instances.
     let dir = std::fs::canonicalize(scope).or_else(|_| std::path::absolute(scope))?;
     Ok(Within::Dir(dir))
+}
+
+/// Reads one of a closed set of words, which completions then offer.
+fn choice<C>() -> impl TypedValueParser<Value = C>
+where
+    C: Choice + FromStr<Err = UnknownChoice> + Send + Sync,
+{
+    PossibleValuesParser::new(C::SPELLINGS).try_map(|word| word.parse::<C>())
 }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use abide_engine::prune::{self, Plan, Request};
-use abide_model::Safe;
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
+use abide_model::{Instance, Safe};
 use abide_sys::clock;
 use abide_tui::page::Item;
 use abide_tui::screens::evidence_items;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -46,9 +47,17 @@ pub struct Args {
     /// Kept instances too, after listing what they hold
     #[arg(long)]
     discard_restorable: bool,
+    /// Print what would go as JSON; with --dry-run or --yes
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
+    if args.json && !args.dry_run && !args.yes {
+        return Err(
+            CommandError::usage("--json asks nothing").hint("add --dry-run, or --yes to remove it too")
+        );
+    }
     let settings = context.config.load().map_err(CommandError::failed)?;
     let request = Request {
         older_than: args.older_than.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
@@ -57,6 +66,10 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     };
     let plan = prune::plan(&std::env::current_dir()?, &context.store, &context.config, &settings, &request)
         .map_err(CommandError::failed)?;
+    if args.json {
+        context.printer.json(&as_json(&plan))?;
+        return if args.dry_run { Ok(()) } else { carry_out(&plan, context) };
+    }
     if plan.left_alone > 0 {
         let line = match plan.left_alone {
             1 => "1 kept instance is left alone; --discard-restorable includes it".to_owned(),
@@ -89,20 +102,49 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     if !args.yes && !context.confirm("Remove all this?", "--yes")? {
         return Ok(context.printer.line("Nothing was removed.")?);
     }
+    carry_out(&plan, context)?;
+    Ok(context.printer.line(format!("Removed {number}."))?)
+}
+
+fn carry_out(plan: &Plan, context: &Context) -> Outcome {
     let mut failed = 0;
-    prune::carry_out(&context.store, &plan, |what, gone| {
+    prune::carry_out(&context.store, plan, |what, gone| {
         if let Err(error) = gone {
             failed += 1;
             context.warn(&format!("{what} is still there: {error}"));
         }
     });
     match failed {
-        0 => Ok(context.printer.line(format!("Removed {number}."))?),
+        0 => Ok(()),
         n => {
             Err(CommandError::failed(format!("{n} could not be removed"))
                 .hint("`abide explain ID` says more"))
         }
     }
+}
+
+fn as_json(plan: &Plan) -> serde_json::Value {
+    let instance = |(instance, mounts): &(Instance, Vec<MountEvidence>)| {
+        json!({
+            "id": instance.id,
+            "dir": instance.scope.dir,
+            "reason": instance.status.status.reason(),
+            "since": instance.status.since,
+            "mounts": mounts,
+        })
+    };
+    json!({
+        "version": 1,
+        "instances": plan.instances.iter().map(instance).collect::<Vec<_>>(),
+        "trash": plan
+            .trash
+            .iter()
+            .map(|entry| json!({ "name": entry.decision.to_string(), "because": entry.reason }))
+            .collect::<Vec<_>>(),
+        "worktrees": plan.worktrees.iter().map(|one| &one.tree).collect::<Vec<_>>(),
+        "doubtful": plan.doubtful.iter().map(|one| &one.tree).collect::<Vec<_>>(),
+        "left_alone": plan.left_alone,
+    })
 }
 
 fn show(plan: &Plan, context: &Context) -> Outcome {

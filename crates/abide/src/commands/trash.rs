@@ -1,5 +1,6 @@
 //! `abide trash`
 
+use abide_engine::list::SessionRow;
 use abide_engine::{finish, target, trash, trees};
 use abide_model::time::human;
 use abide_model::{Safe, Status};
@@ -42,6 +43,9 @@ enum Verb {
     Show {
         /// ID or a name, or the entry's whole name
         target: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Bring an instance back
     Restore {
@@ -78,7 +82,7 @@ struct Row {
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     match args.verb {
         Verb::List { json } => list(json, context),
-        Verb::Show { target } => show(&target, context),
+        Verb::Show { target, json } => show(&target, json, context),
         Verb::Restore { target } => restore(&target, context),
         Verb::Empty { targets, dry_run, yes } => empty(&targets, dry_run, yes, context),
     }
@@ -153,9 +157,17 @@ fn find(target: &str, context: &Context) -> Outcome<TrashEntry> {
     entries(context)?.into_iter().find(|entry| entry.name == name).ok_or_else(nothing)
 }
 
-fn show(target: &str, context: &Context) -> Outcome {
+fn show(target: &str, json: bool, context: &Context) -> Outcome {
     let entry = find(target, context)?;
     let row = row(&entry, context);
+    if json {
+        let instance = entry.content.as_ref().ok();
+        let history = instance.map(|instance| &instance.history);
+        let sessions: Vec<SessionRow> =
+            instance.iter().flat_map(|instance| instance.sessions.iter().map(SessionRow::from)).collect();
+        let shown = json!({ "version": 1, "entry": row, "sessions": sessions, "history": history });
+        return Ok(context.printer.json(&shown)?);
+    }
     let called = row.called.map(|called| format!(", called {}", Safe(&called))).unwrap_or_default();
     context.printer.line(format!("{}{called}, removed {}, {}", row.name, row.removed, size(row.bytes)))?;
     match &entry.content {
@@ -221,9 +233,24 @@ fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Out
     if !yes && !context.confirm(&question, "--yes")? {
         return Ok(context.printer.line("Nothing was removed.")?);
     }
+    let (mut removed, mut failed) = (0, 0);
     for entry in &chosen {
-        context.store.purge(&entry.name).map_err(CommandError::failed)?;
-        tracing::info!(name = %entry.name, "purged from the trash");
+        match context.store.purge(&entry.name) {
+            Ok(()) => {
+                removed += 1;
+                tracing::info!(name = %entry.name, "purged from the trash");
+            }
+            // Another process has restored or removed it meanwhile, which is no reason to leave the others.
+            Err(abide_store::Error::NotInTrash(_)) => {}
+            Err(error) => {
+                failed += 1;
+                context.warn(&format!("{} is still there: {error}", entry.name));
+            }
+        }
     }
-    Ok(context.printer.line(format!("Removed {}.", rows.len()))?)
+    context.printer.line(format!("Removed {removed}."))?;
+    match failed {
+        0 => Ok(()),
+        n => Err(CommandError::failed(format!("{n} could not be removed")).hint("see `abide trash list`")),
+    }
 }

@@ -70,7 +70,7 @@ enum Verb {
 #[derive(Debug, clap::Args)]
 struct Changes {
     /// What happens when an instance's last session ends: ask, keep or clean
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", value_parser = super::choice::<Policy>(), hide_possible_values = true)]
     policy: Option<Policy>,
     /// The agent to start
     #[arg(long, value_name = "AGENT")]
@@ -79,13 +79,13 @@ struct Changes {
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     /// Where instances live: host; docker can be written down, and not be started yet
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "PLACE", value_parser = super::choice::<Place>(), hide_possible_values = true)]
     place: Option<Place>,
     /// Give instances this directory: as it is, or isolated in a tree of their own
     #[arg(long, value_name = "DIR")]
     mount: Vec<String>,
     /// How the directories of --mount are given: shared, worktree or clone
-    #[arg(long, value_name = "MODE", requires = "mount", default_value_t)]
+    #[arg(long, value_name = "MODE", requires = "mount", default_value_t, value_parser = super::choice::<Isolation>(), hide_possible_values = true)]
     isolation: Isolation,
     /// Take the mount with this target out
     #[arg(long, value_name = "TARGET")]
