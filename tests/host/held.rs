@@ -157,3 +157,49 @@ fn every_start_says_which_conversation_it_resumes_and_why() {
     assert_eq!(log.matches("resume: none reason=no_agent").count(), 2, "{log}");
     assert_eq!(log.matches("resume: none reason=conversations_not_described").count(), 2, "{log}");
 }
+
+#[test]
+fn a_transcript_that_appears_before_the_first_turn_binds_nothing() {
+    let host = machine();
+    let file = "~/.claude/projects/{cwd-slug}/{id}.jsonl";
+    host.configure(&format!(
+        "[agents.mine]\ncommand = [\"claude\"]\nresume = [\"claude\", \"--resume\", \"{{id}}\"]\nid.file = {file:?}\n"
+    ));
+    for agent in ["kimi", "mine"] {
+        let id = host.load_agent(agent, &[]);
+        let program = if agent == "mine" { "claude" } else { agent };
+        let foreign = ByHand::start(&host, program, &[], "foreign").id.clone();
+        assert_eq!(host.conversation_of(&id), None, "{agent}");
+        host.stop(&id);
+        assert_eq!(host.conversation_of(&id), None, "{agent}");
+        host.resume(&id);
+        host.wait_for_screen(&id, "ready");
+        host.say(&id, "my own");
+        let own = host.conversation(&id);
+        assert_ne!(own, foreign);
+        let explained = host.abide(["explain", &id]).ok();
+        assert!(explained.contains("because it was inferred from"), "{explained}");
+        host.stop(&id);
+        host.resume(&id);
+        host.wait_for_screen(&id, "resumed: my own");
+        host.abide(["eject", &id, "--clean"]).ok();
+    }
+}
+
+#[test]
+fn two_agents_that_tell_nothing_and_were_prompted_at_once_are_told_apart_by_their_screens() {
+    let host = machine();
+    let (one, other) = (host.load_agent("kimi", &[]), host.load_agent("kimi", &[]));
+    host.abide(["send", &one, "fix the tests"]).ok();
+    host.abide(["send", &other, "write the docs"]).ok();
+    host.wait_for_screen(&one, "heard: fix");
+    host.wait_for_screen(&other, "heard: write");
+    for id in [&one, &other] {
+        let keeper = host.pids(id).keeper;
+        crate::common::kill("-KILL", keeper);
+        crate::common::wait_for_death(keeper);
+    }
+    host.abide(["resume", "--all"]).ok();
+    host.wait_for_screen(&one, "resumed: fix the tests");
+    host.wait_for_screen(&other, "resumed: write the docs");
+}

@@ -132,6 +132,11 @@ pub trait Agent: Debug + Sync {
         self.profile().grammar.typed(argv)
     }
 
+    /// Whether `argv` has the first message in it.
+    fn says_at_start(&self, argv: &[String]) -> bool {
+        self.profile().grammar.says(argv)
+    }
+
     /// `argv` with conversation `id` where it means the latest one; in a new one if there is none.
     fn latest_named(&self, argv: &[String], id: Option<&str>) -> Vec<String> {
         self.profile().grammar.latest_named(argv, id)

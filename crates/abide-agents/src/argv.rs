@@ -100,6 +100,11 @@ impl Grammar {
         }
     }
 
+    /// Whether `argv` has the first message in it.
+    pub fn says(&self, argv: &[String]) -> bool {
+        self.spans(argv).iter().any(|span| span.role == Role::FirstTurn)
+    }
+
     fn means_latest(&self, spans: &[Span<'_>]) -> bool {
         let word = |span: &Span<'_>| {
             let value = span.words.last().map_or("", |word| word.rsplit('=').next().unwrap_or_default());

@@ -11,6 +11,7 @@ use crate::argv::{ID, NEW, is_plain_id};
 use crate::fatal::{self, Fatal};
 use crate::files::{Look, Root, located};
 use crate::pattern::Pattern;
+use crate::title;
 
 /// An agent of which abide knows what the configuration says.
 #[derive(Debug)]
@@ -91,6 +92,17 @@ impl Agent for Custom {
             argv.extend(filled(template, id, None));
         }
         argv
+    }
+
+    /// Nothing is known of its arguments; a sentence among them is something said.
+    fn says_at_start(&self, argv: &[String]) -> bool {
+        argv.iter().skip(1).any(|word| word.contains(char::is_whitespace))
+    }
+
+    /// Its transcripts may be those of an agent that is known.
+    fn title(&self, transcript: &Path) -> Option<String> {
+        let said = crate::KNOWN.iter().filter_map(|known| known.profile().said);
+        said.filter_map(|said| title::of(transcript, said)).next()
     }
 
     fn is_described(&self) -> bool {

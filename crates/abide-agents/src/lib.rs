@@ -34,12 +34,12 @@ use std::ops::Deref;
 
 use abide_model::session::Described;
 
-pub use abide_model::conversation::{Begin, Candidate, Located, Typed};
+pub use abide_model::conversation::{Begin, Candidate, FirstTurn, Located, Typed};
 pub use agent::{Agent, Profile, Shared};
 pub use custom::Custom;
 pub use fatal::Fatal;
 pub use mint::mint_uuid;
-pub use prepare::{Prepared, Situation, prepare};
+pub use prepare::{Prepared, Situation, is_wrapped, prepare, shown};
 pub use title::Said;
 
 /// The agents that abide knows, in the order in which one is looked for.

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use abide_model::conversation::{self, Begin, Beginning, Bound, Candidate, Located};
+use abide_model::conversation::{self, Begin, Beginning, Bound, Candidate, FirstTurn, Located};
 use abide_model::{Conversation, Decided, Timestamp};
 
 use crate::agent::Agent;
@@ -32,6 +32,10 @@ pub struct Situation<'a> {
     pub claimed: &'a [&'a str],
     /// Whether another session whose conversation is not known runs the same agent in the same directory.
     pub rivals: bool,
+    /// When something was first entered in the session.
+    pub first_turn: FirstTurn,
+    /// What the session shows, or last showed.
+    pub screen: &'a str,
 }
 
 /// How a session is started.
@@ -82,6 +86,8 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
         candidates: &candidates,
         claimed: situation.claimed,
         rivals: situation.rivals,
+        first_turn: situation.first_turn,
+        shown: &shown(agent, &candidates, situation.screen),
     });
     // Nothing is decided that the agent can not do, so that this never falls back.
     let argv = agent.command(argv, &begin.decision).unwrap_or_else(|| argv.to_vec());
@@ -95,7 +101,7 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
 }
 
 /// What only the configuration describes is the operator's own, whatever it is called.
-fn is_wrapped(agent: &dyn Agent, argv: &[String]) -> bool {
+pub fn is_wrapped(agent: &dyn Agent, argv: &[String]) -> bool {
     argv.first().and_then(|word| word.rsplit('/').next()) != Some(agent.profile().grammar.program)
 }
 
@@ -103,4 +109,19 @@ fn is_wrapped(agent: &dyn Agent, argv: &[String]) -> bool {
 fn taken(begin: &Begin, candidates: Vec<Candidate>) -> Option<PathBuf> {
     let Begin::Resume { id } = begin else { return None };
     candidates.into_iter().find(|candidate| candidate.id == *id).map(|candidate| candidate.path)
+}
+
+/// How much of the first words of a conversation is looked for on a screen, which may cut the rest.
+const WORDS_SHOWN: usize = 48;
+
+/// The candidates whose first words `screen` shows.
+pub fn shown(agent: &dyn Agent, candidates: &[Candidate], screen: &str) -> Vec<String> {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let screen = plain(screen);
+    let is_shown = |candidate: &&Candidate| {
+        let words = agent.title(&candidate.path).map(|title| plain(&title)).unwrap_or_default();
+        let begins: String = words.chars().take(WORDS_SHOWN).collect();
+        begins.len() >= 3 && screen.contains(&begins)
+    };
+    candidates.iter().filter(is_shown).map(|candidate| candidate.id.clone()).collect()
 }

@@ -197,7 +197,7 @@ fn a_conversation_begun_without_a_word_is_followed_if_it_can_be_no_other() {
     let look = |agent: &mut Agent, line: &str, later: u64| {
         agent.now += Duration::from_secs(later);
         let lines = [line.to_owned()];
-        agent.watcher.look(&Look { now: agent.now, title: "", screen: Some(&lines) }).conversation
+        agent.watcher.look(&Look { now: agent.now, title: "", screen: Some(&lines) }).inferred
     };
     let (first, of_first) = begin(&agent, 1);
     assert_eq!(look(&mut agent, "nothing", 10), None, "one that does not work has begun nothing");

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use abide_agents::{Begin, Prepared, Situation, agent, prepare};
+use abide_agents::{Begin, FirstTurn, Prepared, Situation, agent, prepare};
 use abide_model::session::Origin;
 use abide_model::{Conversation, Extra, Timestamp};
 use fixtures::{A, B, Fixture};
@@ -44,6 +44,8 @@ impl<'a> Remembered<'a> {
             held: false,
             claimed,
             rivals: false,
+            first_turn: FirstTurn::At(Timestamp(1_000_000)),
+            screen: "",
         };
         let prepared = prepare(agent(self.agent).unwrap(), &situation).unwrap();
         if let Some((id, origin)) = prepared.begin.decision.binding() {

@@ -74,6 +74,11 @@ impl Unit {
         self.0.join("state/conversations.jsonl")
     }
 
+    /// When something was first entered in each session of each run, a JSON object per line.
+    pub fn turns(&self) -> PathBuf {
+        self.0.join("state/turns.jsonl")
+    }
+
     /// What a session in a pane of tmux was launched with, for whoever asks what it is doing.
     pub fn watched(&self, session: &SessionId) -> PathBuf {
         self.0.join("state").join(format!("{session}.pane.json"))

@@ -17,7 +17,7 @@ use crate::holders::{HeldBy, LiveHolders};
 use crate::start::Surroundings;
 use crate::take::TakeError;
 use crate::vault::{Restored, Vault};
-use crate::{activity, equip, help, live};
+use crate::{activity, equip, help, live, traces};
 
 /// How an agent's session is started.
 pub(crate) struct Launch {
@@ -143,6 +143,8 @@ impl Start<'_> {
             }
             _ => (Vec::new(), false),
         };
+        let unit = live::unit(around.store, instance.id);
+        let screen = if searching { traces::screen(&unit, session) } else { String::new() };
         let situation = Situation {
             argv: &session.argv,
             cwd: &session.cwd,
@@ -153,6 +155,8 @@ impl Start<'_> {
             held: bound.and_then(taken).is_some(),
             claimed: &claimed.iter().map(String::as_str).collect::<Vec<_>>(),
             rivals,
+            first_turn: traces::first_turn(&unit, session, agent),
+            screen: &screen,
         };
         let prepared = abide_agents::prepare(agent, &situation)?;
         if let Some(claims) = &claims {

@@ -5,19 +5,20 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use abide_agents::{Agent, Located};
+use abide_agents::{Agent, FirstTurn, Located};
+use abide_capsule::mux::INFERRED;
 use abide_capsule::protocol::StatusReply;
-use abide_model::conversation::{self, Follow, Sighting};
+use abide_model::conversation::{self, Discovery, Follow, Sighting};
 use abide_model::session::{Origin, Setup};
 use abide_model::{Conversation, Decided, Extra, Instance, Session};
 use abide_store::{Error, Store};
 use abide_sys::clock;
 use serde::Deserialize;
 
-use crate::claims::Claims;
+use crate::claims::{Claims, Who};
 use crate::equip::agent_of;
 use crate::vault::Vault;
-use crate::{live, processes};
+use crate::{live, processes, traces};
 
 /// How much of the agents' own reports is read: far more than one run of them writes between two looks.
 const MAX_REPORTS: u64 = 256 * 1024;
@@ -39,6 +40,8 @@ struct Report {
     conversation: String,
     #[serde(default)]
     transcript: Option<PathBuf>,
+    #[serde(default)]
+    event: String,
 }
 
 /// Finds out which conversations the sessions of `instance` are in, writes down what is new, and keeps copies. `live` is
@@ -110,18 +113,14 @@ fn sightings(
     let is_id = agent.profile().grammar.is_id;
     let own = |report: &&Report| report.session == session.id.to_string() && is_id(&report.conversation);
     let reported = reports.iter().find(own);
-    let reported = reported.map(|r| seen(&r.conversation, Origin::Hook, r.transcript.clone()));
+    let origin = |report: &Report| if report.event == INFERRED { Origin::Inferred } else { Origin::Hook };
+    let reported = reported.map(|r| seen(&r.conversation, origin(r), r.transcript.clone()));
     let mut sightings: Vec<Sighting> = reported.into_iter().collect();
     let close = look == Look::Close || session.conversation.is_none();
     let running = live.into_iter().flat_map(|status| &status.sessions);
     if let Some(process) = running.into_iter().find(|s| s.id == session.id && s.exit.is_none()) {
         let open = open(agent, setup, process.pid, close);
         sightings.extend(open.map(|id| seen(&id, Origin::OpenFile, None)));
-    }
-    if sightings.is_empty() && session.conversation.is_none() {
-        let found = agent.discover(&setup.config_dir, Some(&session.cwd), session.created);
-        let unclaimed = found.iter().filter(|candidate| !session.claimed().any(|id| id == candidate.id));
-        sightings.extend(unclaimed.map(|c| seen(&c.id, Origin::Discovered, Some(c.path.clone()))));
     }
     sightings
 }
@@ -146,7 +145,11 @@ fn open(agent: &dyn Agent, setup: &Setup, pid: i32, with_descendants: bool) -> O
 /// Whether anything was seen that is not bound already.
 fn is_news(session: &Session, sightings: &[Sighting]) -> bool {
     let bound = session.conversation.as_ref().map(|bound| bound.id.as_str());
-    sightings.first().is_some_and(|best| Some(best.id.as_str()) != bound)
+    match sightings.first() {
+        Some(best) => Some(best.id.as_str()) != bound || session.astray.is_some(),
+        // What lies on disk may say more, of a session of which nothing is known.
+        None => bound.is_none(),
+    }
 }
 
 fn bind(
@@ -159,13 +162,8 @@ fn bind(
 ) -> Result<Option<Instance>, Error> {
     let own = (instance.id, session.id);
     let claims = Claims::take(store)?;
-    if sightings.iter().any(|seen| seen.origin == Origin::Discovered) {
-        let claimed = claims.ever(store, own)?;
-        sightings.retain(|seen| !claimed.contains(&seen.id));
-        if claims.rivals(own, agent.name(), &session.cwd) {
-            tracing::info!(instance = %own.0, session = %own.1, "binding: none reason={}", conversation::reason::AMBIGUOUS);
-            return Ok(None);
-        }
+    if sightings.is_empty() {
+        sightings.extend(discovered(store, &claims, own, (session, agent, setup))?);
     }
     for seen in &mut sightings {
         seen.held_by = claims.holder(Some(own), &seen.id);
@@ -195,6 +193,48 @@ fn bind(
         extra: Extra::new(),
     };
     write(store, instance, session, bound).map(Some)
+}
+
+/// The session's own transcript, by what lies on disk and what the session left.
+fn discovered(
+    store: &Store,
+    claims: &Claims,
+    own: Who,
+    (session, agent, setup): (&Session, &dyn Agent, &Setup),
+) -> Result<Option<Sighting>, Error> {
+    let candidates = agent.discover(&setup.config_dir, Some(&session.cwd), session.created);
+    if candidates.is_empty() {
+        return Ok(None);
+    }
+    let unit = live::unit(store, own.0);
+    let first_turn = traces::first_turn(&unit, session, agent);
+    if first_turn == FirstTurn::NotYet {
+        return Ok(None);
+    }
+    let shown = abide_agents::shown(agent, &candidates, &traces::screen(&unit, session));
+    let claimed = claims.ever(store, own)?;
+    let claimed: Vec<&str> = claimed.iter().map(String::as_str).chain(session.claimed()).collect();
+    let cwd = std::fs::canonicalize(&session.cwd).unwrap_or_else(|_| session.cwd.clone());
+    let Decided { decision, reason } = Discovery {
+        created: session.created,
+        cwd: &cwd,
+        candidates: &candidates,
+        claimed: &claimed,
+        rivals: claims.rivals(own, agent.name(), &session.cwd),
+        wrapped: abide_agents::is_wrapped(agent, &session.argv),
+        first_turn,
+        shown: &shown,
+    }
+    .own();
+    if decision.is_none() {
+        tracing::info!(instance = %own.0, session = %own.1, "binding: none reason={reason}");
+    }
+    Ok(decision.map(|one| Sighting {
+        id: one.id.clone(),
+        origin: Origin::Discovered,
+        transcript: Some(one.path.clone()),
+        held_by: None,
+    }))
 }
 
 fn write(

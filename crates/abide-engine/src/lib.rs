@@ -33,6 +33,7 @@ pub mod stop;
 pub mod substrate;
 pub mod take;
 pub mod target;
+mod traces;
 pub mod trash;
 pub mod trees;
 mod vault;

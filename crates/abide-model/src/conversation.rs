@@ -130,16 +130,96 @@ pub struct Beginning<'a> {
     /// Whether another session whose conversation is not known runs the same agent in the same directory: what lies
     /// there may be its.
     pub rivals: bool,
+    /// When something was first entered in the session.
+    pub first_turn: FirstTurn,
+    /// The candidates whose first words are on the session's screen.
+    pub shown: &'a [String],
 }
 
-impl Beginning<'_> {
-    /// The transcripts that can be the session's own.
-    fn own(&self) -> impl Iterator<Item = &Candidate> {
-        self.candidates.iter().filter(|candidate| {
-            candidate.cwd == self.cwd
-                && candidate.modified >= self.created
-                && !self.claimed.contains(&candidate.id.as_str())
-        })
+impl<'a> Beginning<'a> {
+    fn discovery(&self) -> Discovery<'a> {
+        let Self { created, cwd, candidates, claimed, rivals, wrapped, first_turn, shown, .. } = *self;
+        Discovery { created, cwd, candidates, claimed, rivals, wrapped, first_turn, shown }
+    }
+}
+
+/// When something was first entered in a session. An agent writes nothing before that, so a transcript that was begun
+/// earlier is not its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstTurn {
+    /// Then.
+    At(Timestamp),
+    /// Nothing was.
+    NotYet,
+    /// That was not observed.
+    Unknown,
+}
+
+/// How much earlier than it happened the file system may say that a file was made.
+const CLOCK_GRAIN: i64 = 100;
+
+/// What is known when a session's transcript is looked for among those of its directory.
+#[derive(Debug, Clone, Copy)]
+pub struct Discovery<'a> {
+    /// When the session was first started.
+    pub created: Timestamp,
+    /// The directory it runs in, without links.
+    pub cwd: &'a Path,
+    /// Transcripts on disk.
+    pub candidates: &'a [Candidate],
+    /// Every id that any other session was ever in.
+    pub claimed: &'a [&'a str],
+    /// Whether another session whose conversation is not known runs the same agent in the same directory.
+    pub rivals: bool,
+    /// Whether it runs a command of the operator's own.
+    pub wrapped: bool,
+    /// When something was first entered in it.
+    pub first_turn: FirstTurn,
+    /// The candidates whose first words are on its screen.
+    pub shown: &'a [String],
+}
+
+impl<'a> Discovery<'a> {
+    fn is_shown(&self, candidate: &Candidate) -> bool {
+        self.shown.contains(&candidate.id)
+    }
+
+    /// Whether the transcript can be the session's own.
+    fn may_be_own(&self, candidate: &Candidate) -> bool {
+        let since_a_turn = match self.first_turn {
+            FirstTurn::NotYet => false,
+            FirstTurn::Unknown => self.is_shown(candidate),
+            FirstTurn::At(turn) => {
+                let begun = candidate.begun.unwrap_or(candidate.modified);
+                begun.0 + CLOCK_GRAIN >= turn.0 || self.is_shown(candidate)
+            }
+        };
+        candidate.cwd == self.cwd
+            && candidate.modified >= self.created
+            && since_a_turn
+            && !self.claimed.contains(&candidate.id.as_str())
+    }
+
+    /// The session's own transcript, as far as that can be told, the newest of several that it wrote.
+    pub fn own(&self) -> Decided<Option<&'a Candidate>> {
+        let mut own: Vec<&Candidate> = self.candidates.iter().filter(|one| self.may_be_own(one)).collect();
+        if own.iter().any(|one| self.is_shown(one)) {
+            own.retain(|one| self.is_shown(one));
+        }
+        own.sort_by_key(|candidate| Reverse(candidate.modified));
+        let found = match own.as_slice() {
+            [] => return Decided::new(None, reason::NO_TRANSCRIPT_YET),
+            [only] if !self.rivals || self.is_shown(only) => only,
+            [newest, next, ..]
+                if !self.rivals
+                    && (self.wrapped || self.is_shown(newest))
+                    && newest.modified > next.modified =>
+            {
+                newest
+            }
+            _ => return Decided::new(None, reason::AMBIGUOUS),
+        };
+        Decided::new(Some(found), reason::DISCOVERED)
     }
 }
 
@@ -214,7 +294,13 @@ fn go_on(facts: &Beginning<'_>, bound: Bound<'_>) -> Decided<Begin> {
             Decided::new(Begin::AsTyped { id: Some(id) }, reason::AS_TYPED)
         }
         // A wrapper may not have passed the id on that was made for it.
-        Located::Missing if facts.wrapped && !bound.seen && facts.own().next().is_some() => search(facts),
+        Located::Missing
+            if facts.wrapped
+                && !bound.seen
+                && facts.discovery().own().reason != reason::NO_TRANSCRIPT_YET =>
+        {
+            search(facts)
+        }
         Located::Missing => {
             let reason = if bound.seen { reason::TRANSCRIPT_GONE } else { reason::NO_TRANSCRIPT_YET };
             match facts.minted {
@@ -227,17 +313,13 @@ fn go_on(facts: &Beginning<'_>, bound: Bound<'_>) -> Decided<Begin> {
 
 /// A session that ran without anybody learning its conversation's id.
 fn search(facts: &Beginning<'_>) -> Decided<Begin> {
-    let mut own: Vec<&Candidate> = facts.own().collect();
-    own.sort_by_key(|candidate| Reverse(candidate.modified));
-    let newest = match own.as_slice() {
-        [] => return anew(facts, reason::NO_TRANSCRIPT_YET),
-        _ if !facts.can_resume => return fresh(facts, reason::CAN_NOT_RESUME),
-        _ if facts.rivals => return fresh(facts, reason::AMBIGUOUS),
-        [only] => only,
-        [newest, next, ..] if facts.wrapped && newest.modified > next.modified => newest,
-        _ => return fresh(facts, reason::AMBIGUOUS),
-    };
-    Decided::new(Begin::Resume { id: newest.id.clone() }, reason::DISCOVERED)
+    let Decided { decision, reason } = facts.discovery().own();
+    match decision {
+        None if reason == reason::NO_TRANSCRIPT_YET => anew(facts, reason::NO_TRANSCRIPT_YET),
+        _ if !facts.can_resume => fresh(facts, reason::CAN_NOT_RESUME),
+        None => fresh(facts, reason::AMBIGUOUS),
+        Some(own) => Decided::new(Begin::Resume { id: own.id.clone() }, reason::DISCOVERED),
+    }
 }
 
 /// Nothing is known to go on with: what the operator typed counts, if it says anything.
@@ -300,6 +382,7 @@ pub fn follow(bound: Option<&str>, sightings: Vec<Sighting>) -> Decided<Follow> 
             let seen = match best.origin {
                 Origin::Hook => "the agent reported it",
                 Origin::OpenFile => "the agent has it open",
+                Origin::Inferred => "it was inferred from what the agent wrote while it was seen working",
                 _ => reason::DISCOVERED,
             };
             Decided::new(Follow::Bind(best), seen)

@@ -17,7 +17,8 @@ choices! {
         Minted = "minted": "abide made the id and the agent took it",
         Hook = "hook": "the agent reported it",
         OpenFile = "open-file": "the agent holds its transcript open",
-        Discovered = "discovered": "it was the one matching transcript on disk",
+        Inferred = "inferred": "it was inferred from what the agent wrote while it was seen working",
+        Discovered = "discovered": "it was inferred from the transcripts on disk: the one that was begun since the session's first turn, or whose words its screen shows",
         Adopted = "adopted": "the operator named it",
     }
 }

@@ -161,7 +161,7 @@ impl AgentWatcher {
 
     /// The conversation that an agent has begun which tells nobody: it is seen at work, and writes to another transcript than
     /// it did. With several that could be meant, nobody knows whose is whose.
-    fn begun_unheard(&mut self, now: Instant) -> Option<String> {
+    fn begun_unheard(&mut self, lines: &[String], now: Instant) -> Option<String> {
         let tells = |signs: &Signs| signs.registry || signs.hooks.is_some() || signs.tail.is_none();
         let agent = self.agent.filter(|agent| !tells(&agent.profile().signs))?;
         let works =
@@ -186,6 +186,10 @@ impl AgentWatcher {
         written.retain(|one| {
             Some(&one.id) != conversation.as_ref() && tail::was_begun_since(&one.path, *started)
         });
+        if written.len() > 1 {
+            let shown = crate::shown(agent, &written, &lines.join(" "));
+            written.retain(|one| shown.contains(&one.id));
+        }
         let one = written.pop().filter(|_| written.is_empty())?;
         self.follow(&one.id, Some(one.path));
         Some(one.id)
@@ -208,7 +212,10 @@ impl Watcher for AgentWatcher {
             self.find_transcript(now);
         }
         self.title.set(self.rules.title(look.title).map(|reading| shown("title", reading)), now);
-        conversation = conversation.or_else(|| self.begun_unheard(now));
+        let inferred = match conversation {
+            Some(_) => None,
+            None => self.begun_unheard(look.screen.unwrap_or_default(), now),
+        };
         let registered = registered
             .and_then(|entry| Some(evidence(Source::Registry, entry.statement?, age(entry.updated))));
         let said = self
@@ -217,7 +224,7 @@ impl Watcher for AgentWatcher {
             .map(|(statement, modified)| evidence(Source::Transcript, statement, age(modified)));
         let held = [(Source::Hook, &self.hook), (Source::Title, &self.title), (Source::Screen, &self.screen)];
         let held = held.into_iter().filter_map(|(source, held)| held.evidence(source, now));
-        Seen { evidence: registered.into_iter().chain(said).chain(held).collect(), conversation }
+        Seen { evidence: registered.into_iter().chain(said).chain(held).collect(), conversation, inferred }
     }
 
     fn file(&self) -> Option<PathBuf> {

@@ -33,11 +33,21 @@ use crate::protocol::{
     Activity, Done, Event, Evidence as EvidenceOf, EvidenceReply, Refusal, Report, Statement, WaitOutcome,
     error_code,
 };
+use crate::session::SessionId;
 
 /// How soon after output a session is looked at. A busy screen changes many times within that.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
 /// The shortest time from one look to the next, however much a program has to say.
 const LOOK_GAP: Duration = Duration::from_millis(20);
+
+/// The event of a conversation that an agent's registry names.
+const REGISTRY: &str = "registry";
+
+/// The event of a conversation that was inferred from what an agent writes.
+pub const INFERRED: &str = "inferred";
+
+/// Return, as programs see it that ask for unambiguous keys.
+const ENTER: &[u8] = b"\x1b[13u";
 
 /// Somebody who knows the agent of one session.
 pub trait Watcher: std::fmt::Debug {
@@ -70,8 +80,10 @@ pub struct Look<'a> {
 pub struct Seen {
     /// What each source says.
     pub evidence: Vec<Evidence>,
-    /// The conversation that the agent has changed to.
+    /// The conversation that the agent has changed to, as it says itself.
     pub conversation: Option<String>,
+    /// The conversation that it seems to have changed to, by what it writes.
+    pub inferred: Option<String>,
 }
 
 /// The session that a watcher is wanted for.
@@ -108,6 +120,8 @@ pub(super) struct Watching {
     /// Something was written since the last look.
     unseen: bool,
     typed: Option<Instant>,
+    /// Something was entered since this mux watches.
+    entered: bool,
     evidence: Vec<Evidence>,
     looked: Instant,
     /// What came out of it, and since when.
@@ -134,6 +148,7 @@ impl Watching {
             look_at: Some(now),
             unseen: true,
             typed: None,
+            entered: false,
             evidence: Vec::new(),
             looked: now,
             belief: model::decide(&[], Duration::ZERO, Doing::Unknown),
@@ -235,7 +250,7 @@ fn is_raw(terminal: &impl std::os::fd::AsFd) -> bool {
 
 impl Session {
     /// Looks at the session; says whether it does something else now, and which conversation it has changed to.
-    fn look(&mut self, now: Instant) -> (bool, Option<String>) {
+    fn look(&mut self, now: Instant) -> (bool, Option<(String, &'static str)>) {
         let quiet = self.quiet_for(now);
         let watching = &mut self.watching;
         let mut evidence: Vec<Evidence> = said(watching.said.as_ref(), &self.term, now).into_iter().collect();
@@ -245,7 +260,8 @@ impl Session {
             let look = Look { now, title: self.term.title(), screen: lines.as_deref() };
             let seen = watcher.look(&look);
             evidence.extend(seen.evidence);
-            conversation = seen.conversation;
+            let said = seen.conversation.map(|id| (id, REGISTRY));
+            conversation = said.or(seen.inferred.map(|id| (id, INFERRED)));
         }
         let mut again = None;
         if evidence.is_empty() {
@@ -318,6 +334,19 @@ fn millis(duration: Duration) -> u64 {
 }
 
 impl Server {
+    /// `bytes` were typed into a session. The first line that is entered is written down: what an agent wrote before that
+    /// is not of this session.
+    pub fn note_entry(&mut self, id: &SessionId, bytes: &[u8]) {
+        let generation = self.generation;
+        let entered = bytes.contains(&b'\r') || bytes.windows(ENTER.len()).any(|part| part == ENTER);
+        let Some(session) = self.session_mut(id).filter(|session| entered && !session.watching.entered)
+        else {
+            return;
+        };
+        session.watching.entered = true;
+        record::append_turn(&self.unit, id, generation);
+    }
+
     /// Looks at the sessions that something happened to.
     pub fn look_at_sessions(&mut self) {
         let now = self.now;
@@ -350,8 +379,8 @@ impl Server {
             if let Some(path) = file {
                 self.files.watch(session.id, &path);
             }
-            if let Some(id) = conversation {
-                record::append(&self.unit, &Report::of_registry(session.id, generation, id));
+            if let Some((id, event)) = conversation {
+                record::append(&self.unit, &Report::of_conversation(session.id, generation, id, event));
             }
             if changed {
                 all.push((index, session.id, session.activity(now)));

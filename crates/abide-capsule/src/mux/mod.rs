@@ -51,7 +51,7 @@ use std::os::fd::AsFd;
 
 use abide_term::{Modes, Options, Term};
 
-pub use activity::{Look, Seen, Watch, Watched, Watcher};
+pub use activity::{INFERRED, Look, Seen, Watch, Watched, Watcher};
 pub(crate) use activity::{record, reporter};
 pub use options::{LiveSettings, MuxOptions};
 pub use persist::given_names;

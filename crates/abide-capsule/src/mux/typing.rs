@@ -316,6 +316,7 @@ impl Server {
         self.last_seen.note(&self.unit, &focused, |seen| seen.typed(bytes));
         let Some(session) = self.session_mut(&focused) else { return };
         let (fits, filled) = (session.send(bytes), session.input_waiting() >= MAX_INPUT);
+        self.note_entry(&focused, bytes);
         if let Some(client) = self.clients.get_mut(&id) {
             client.filled = filled.then_some(focused);
         }

@@ -208,6 +208,7 @@ impl Server {
             session.send(&bytes)
         });
         if taken {
+            self.note_entry(&send.session, &bytes);
             return Ok(Done {});
         }
         let text = "the program does not read its input; try again when it does";

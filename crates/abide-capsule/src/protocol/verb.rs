@@ -544,9 +544,14 @@ pub struct Report {
 }
 
 impl Report {
-    /// The agent's own registry tells of a conversation.
-    pub(crate) fn of_registry(session: SessionId, generation: u64, conversation: String) -> Self {
-        let event = "registry".to_owned();
+    /// A conversation that was seen without a hook, by `event`.
+    pub(crate) fn of_conversation(
+        session: SessionId,
+        generation: u64,
+        conversation: String,
+        event: &str,
+    ) -> Self {
+        let event = event.to_owned();
         let conversation = Some(conversation);
         Self { session, generation, event, kind: None, text: None, conversation, transcript: None }
     }

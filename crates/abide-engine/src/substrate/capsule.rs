@@ -22,6 +22,7 @@ use super::{Substrate, Trouble};
 use crate::error::Error;
 use crate::live::{self, PATIENCE};
 use crate::start::{LaunchReport, NotStarted, Surroundings, spec};
+use crate::traces;
 
 /// How long a capsule may take to end its sessions: their grace, and the reading of their last words.
 const TO_STOP: Duration = Duration::from_secs(15);
@@ -121,6 +122,7 @@ pub(super) fn launch(
     let spec = spec(around, instance, first, &mut report.warnings)?;
     let unit = live::unit(around.store, instance.id);
     let config = keeper_config(around, instance, unit.path());
+    traces::observe(&unit);
     let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
     let launching = Launching::begin(&argv, config, &unit.keeper_log())?;
     let isolation = isolate(around, instance.id, &launching);

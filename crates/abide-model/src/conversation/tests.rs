@@ -21,6 +21,8 @@ fn restarted() -> Beginning<'static> {
         candidates: &[],
         claimed: &[],
         rivals: false,
+        first_turn: FirstTurn::At(Timestamp(STARTED)),
+        shown: &[],
     }
 }
 
@@ -244,4 +246,32 @@ proptest! {
             prop_assert!(candidates.iter().any(|c| own(&c)));
         }
     }
+}
+
+#[test]
+fn a_transcript_that_was_begun_before_the_first_turn_is_nobodys_of_this_session() {
+    let early = candidate("foreign", "/proj", 150);
+    let own = candidate("own", "/proj", 900);
+    let both = [early.clone(), own];
+    let at = |turn| Beginning { first_turn: turn, candidates: &both, ..restarted() };
+    expect(&at(FirstTurn::NotYet), fresh(), "no_transcript_yet");
+    expect(&at(FirstTurn::Unknown), fresh(), "no_transcript_yet");
+    expect(&at(FirstTurn::At(Timestamp(800))), resume("own"), "jsonl_discovery");
+    expect(&at(FirstTurn::At(Timestamp(120))), fresh(), "ambiguous");
+}
+
+#[test]
+fn the_words_on_its_screen_say_which_transcript_is_a_sessions_own_also_beside_a_rival() {
+    let both = [candidate("mine", "/proj", 300), candidate("rivals", "/proj", 400)];
+    let shown = ["mine".to_owned()];
+    let facts = Beginning { candidates: &both, rivals: true, ..restarted() };
+    expect(&facts, fresh(), "ambiguous");
+    expect(&Beginning { shown: &shown, ..facts }, resume("mine"), "jsonl_discovery");
+    expect(
+        &Beginning { shown: &shown, first_turn: FirstTurn::Unknown, ..facts },
+        resume("mine"),
+        "jsonl_discovery",
+    );
+    let all = ["mine".to_owned(), "rivals".to_owned()];
+    expect(&Beginning { shown: &all, ..facts }, fresh(), "ambiguous");
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::protocol::Report;
+use crate::session::SessionId;
 use crate::unit::Unit;
 
 /// The file does not grow beyond this: its older half is dropped.
@@ -15,6 +16,19 @@ pub(crate) fn append(unit: &Unit, report: &Report) {
     let Some(conversation) = &report.conversation else { return };
     if let Err(err) = try_append(unit, report, conversation) {
         tracing::warn!(session = %report.session, conversation, "not written down: {err}");
+    }
+}
+
+/// Appends that something was entered in `session` now, for the first time in this run.
+pub(crate) fn append_turn(unit: &Unit, session: &SessionId, generation: u64) {
+    let at = abide_sys::clock::now().0;
+    let line = serde_json::json!({ "generation": generation, "session": session, "at": at });
+    let append = || {
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(unit.turns())?;
+        file.write_all(format!("{line}\n").as_bytes())
+    };
+    if let Err(err) = append() {
+        tracing::warn!(%session, "its first turn was not written down: {err}");
     }
 }
 
@@ -62,10 +76,9 @@ fn try_append(unit: &Unit, report: &Report, conversation: &str) -> io::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::SessionId;
 
     fn report(session: u32, conversation: &str) -> Report {
-        Report::of_registry(SessionId(session), 1, conversation.to_owned())
+        Report::of_conversation(SessionId(session), 1, conversation.to_owned(), "registry")
     }
 
     #[test]

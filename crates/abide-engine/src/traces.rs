@@ -1,0 +1,61 @@
+//! What a session left by which its own transcript is told from others: when something was first entered in it, and what
+//! its screen shows.
+
+use std::fs;
+
+use abide_agents::{Agent, FirstTurn, Typed};
+use abide_capsule::mux;
+use abide_capsule::protocol::Snapshot;
+use abide_capsule::unit::Unit;
+use abide_model::{Session, Timestamp};
+use serde::Deserialize;
+
+use crate::substrate;
+
+/// How much of what scrolled off is looked at.
+const LINES: usize = 1000;
+
+/// Something was entered in a session for the first time in a run.
+#[derive(Deserialize)]
+struct Turn {
+    session: String,
+    at: i64,
+}
+
+/// What is written down of the turns in the sessions of a unit; `None` where that is not observed.
+fn turns(unit: &Unit) -> Option<Vec<Turn>> {
+    let text = fs::read_to_string(unit.turns()).ok()?;
+    Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+/// Begins to observe turns. Where this was not done, nothing is known of them.
+pub(crate) fn observe(unit: &Unit) {
+    let opened = fs::OpenOptions::new().create(true).append(true).open(unit.turns());
+    if let Err(error) = opened {
+        tracing::warn!("turns are not observed: {error}");
+    }
+}
+
+/// When something was first entered in `session`, which runs `agent`.
+pub(crate) fn first_turn(unit: &Unit, session: &Session, agent: &dyn Agent) -> FirstTurn {
+    // A copy of a conversation is written at the start.
+    let copies = agent.typed(&session.argv) == Typed::Conversation(None);
+    if copies || agent.says_at_start(&session.argv) {
+        return FirstTurn::At(session.created);
+    }
+    let Some(turns) = turns(unit) else { return FirstTurn::Unknown };
+    let own = turns.iter().filter(|turn| turn.session == session.id.to_string());
+    own.map(|turn| turn.at).min().map_or(FirstTurn::NotYet, |at| FirstTurn::At(Timestamp(at)))
+}
+
+/// What `session` shows, or last showed.
+pub(crate) fn screen(unit: &Unit, session: &Session) -> String {
+    let ask = Snapshot { scrollback: true, last: Some(LINES), ..Snapshot::default() };
+    let running = || substrate::at(unit.clone()).screen(&session.id, &ask).ok();
+    let running = running().map(|screen| screen.lines);
+    let last = || {
+        mux::last_screen(&unit.journal(&session.id))
+            .or_else(|| substrate::pane::last_screen(unit, &session.id))
+    };
+    running.or_else(last).unwrap_or_default().join(" ")
+}
