@@ -203,3 +203,37 @@ fn two_agents_that_tell_nothing_and_were_prompted_at_once_are_told_apart_by_thei
     host.wait_for_screen(&one, "resumed: fix the tests");
     host.wait_for_screen(&other, "resumed: write the docs");
 }
+
+#[test]
+fn what_was_said_before_a_directory_was_moved_is_listed_and_adopted_where_it_is_now() {
+    let host = machine();
+    let (old, new) = (host.path("old"), host.path("new"));
+    std::fs::create_dir_all(&old).unwrap();
+    let run = |dir: &std::path::Path, args: &[&str]| {
+        let mut command = host.command(host.program());
+        let out = command.args(args).current_dir(dir).env("PWD", dir).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (out.status.success(), text(&out.stdout), text(&out.stderr))
+    };
+    let mut said = Vec::new();
+    for agent in ["codex", "kimi"] {
+        let (_, started, _) = run(&old, &["load", agent, "--detach"]);
+        let id = started[3..11].to_owned();
+        host.wait_for_screen(&id, "ready");
+        host.say(&id, "before the move");
+        said.push(host.conversation(&id));
+        host.stop(&id);
+        host.abide(["eject", &id, "--clean"]).ok();
+    }
+    std::fs::rename(&old, &new).unwrap();
+    let (_, listed, _) = run(&new, &["conversations"]);
+    assert!(said.iter().all(|id| listed.contains(id)), "{listed}");
+    let (_, started, complaint) = run(&new, &["load", "--adopt", &said[0], "--detach"]);
+    assert!(started.starts_with("ab-"), "{complaint}");
+    host.wait_for_screen(&started[3..11], "resumed: before the move");
+    let (adopted, _, complaint) = run(&new, &["load", "--adopt", &said[1], "--detach"]);
+    assert!(
+        !adopted && complaint.contains("kimi goes on with a conversation only in the directory"),
+        "{complaint}"
+    );
+}

@@ -265,7 +265,7 @@ fn notice(name: &str, started_before: bool, prepared: &Prepared) -> Option<Strin
             Some(format!("{name} can not be told to resume its conversation, so it begins a new one"))
         }
         reason::NOT_DESCRIBED if started_before => Some(format!(
-            "how {name} resumes a conversation is not known, so it begins a new one; `abide config set agents.{name}.like claude` says that it is run like claude"
+            "how {name} resumes a conversation is not known, so it begins a new one; `agents.{name}.resume` and `agents.{name}.id` in the configuration say how"
         )),
         _ => None,
     }
