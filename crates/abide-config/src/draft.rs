@@ -97,7 +97,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Removes what is at `path`: a value, an entry of a list, or a table with all that it holds. Comments above a line stay.
+    /// Removes what is at `path`: a value, an entry of a list, or a table with all that it holds. Comments above it stay.
     pub(crate) fn remove(&mut self, path: &Path) -> Edited {
         let no_place = || NoPlace { path: path.clone(), problem: "is not in the file" };
         let (last, parents) = path.0.split_last().ok_or_else(no_place)?;
@@ -112,7 +112,13 @@ impl Draft {
             (Item::Value(Value::Array(array)), Step::Index(index)) if *index < array.len() => {
                 array.remove(*index);
             }
-            (item, Step::Key(key)) => remove_key(item.as_table_like_mut().ok_or_else(no_place)?, key),
+            (item, Step::Key(key)) => {
+                let table = item.as_table_like_mut().ok_or_else(no_place)?;
+                if let Some(comments) = remove_key(table, key) {
+                    let end = self.document.trailing().as_str().unwrap_or_default().to_owned();
+                    self.document.set_trailing(comments + &end);
+                }
+            }
             _ => return Err(no_place()),
         }
         self.touched(path.clone());
@@ -188,16 +194,17 @@ fn implicit(implicit: bool) -> Table {
     table
 }
 
-/// Removes `key`; the comments above it move to what follows in the same table.
-fn remove_key(table: &mut dyn TableLike, key: &str) {
+/// Removes `key`. The comments above it move to what follows in the same table, or are returned if nothing does.
+fn remove_key(table: &mut dyn TableLike, key: &str) -> Option<String> {
     let next = table.iter().map(|(name, _)| name.to_owned()).skip_while(|name| name != key).nth(1);
     let comments = table.key(key).and_then(|key| key.leaf_decor().prefix()?.as_str().map(str::to_owned));
     table.remove(key);
-    let comments = comments.filter(|text| text.contains('#'));
-    let Some((comments, mut next)) = comments.zip(next.and_then(|next| table.key_mut(&next))) else { return };
+    let comments = comments.filter(|text| text.contains('#'))?;
+    let Some(mut next) = next.and_then(|next| table.key_mut(&next)) else { return Some(comments) };
     let decor = next.leaf_decor_mut();
     let own = decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
     decor.set_prefix(comments + &own);
+    None
 }
 
 /// Evens out the spaces of inline tables on one line; those over several lines hold comments and stay as they are.

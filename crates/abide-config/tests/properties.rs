@@ -179,10 +179,8 @@ fn values(sandbox: &Sandbox) -> BTreeMap<String, (Option<String>, Origin)> {
 }
 
 /// Comments inside or beside a value, which go with it.
-const OF_VALUES: &[&str] = &[
-    "inner", "own line", "after", "first", "kept", "role", "dotted", "before trash", "inline", "dotted env",
-    "inline claude", "c",
-];
+const OF_VALUES: &[&str] =
+    &["inner", "own line", "after", "kept", "role", "dotted", "inline", "dotted env", "inline claude", "c"];
 
 /// The comments of `file` that a change may not remove.
 fn lasting(comments: Vec<String>) -> Vec<String> {
