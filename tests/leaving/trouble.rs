@@ -1,9 +1,9 @@
 //! Repositories and trees that are moved, removed, replaced or damaged while an instance needs them, and removals that can
 //! not be carried out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use abide_testkit::eventually;
+use abide_testkit::{ReadOnly, SmallDisk, eventually};
 
 use crate::common::Host;
 use crate::isolation::with_workspace;
@@ -45,6 +45,14 @@ fn another_repository_at_the_old_place_is_not_written_to_by_a_restore_or_a_list(
     git(&host, &tree(&host, &id), &["fsck", "--no-progress"]);
 }
 
+/// Keeps git from deleting the branch of the instance `id`, as a git command does that runs or has died; gives what to
+/// remove.
+fn obstruct(host: &Host, id: &str) -> PathBuf {
+    let lock = repo(host).join(format!(".git/refs/heads/abide/{id}.lock"));
+    std::fs::write(&lock, "").unwrap();
+    lock
+}
+
 #[test]
 fn a_removal_that_can_not_be_carried_out_says_why_and_can_be_taken_back() {
     let host = host_with_repo();
@@ -52,17 +60,16 @@ fn a_removal_that_can_not_be_carried_out_says_why_and_can_be_taken_back() {
         [&["eject", "ID", "--keep"][..], &["trash", "restore", "ID"], &["resume", "ID", "--detach", "--yes"]]
     {
         let id = load(&host, &["--isolation", "worktree"]);
-        let record = host.home().join("instances").join(&id).join("git/repo/record.json");
-        let sound = std::fs::read(&record).unwrap();
-        std::fs::write(&record, "{").unwrap();
+        let lock = obstruct(&host, &id);
+        let why = lock.file_name().unwrap().to_str().unwrap().to_owned();
         host.abide(["eject", &id, "--clean"]).fails(1);
         assert_eq!(host.state(&id), "ending (discard)");
-        let shown = ["ls", "prune"].map(|verb| said(&host, &[verb])).concat();
-        assert_eq!(shown.matches("record.json").count(), 2, "{shown}");
-        assert!(said(&host, &["explain", &id]).contains("record.json"));
+        for args in [&["ls"][..], &["prune"], &["explain", &id]] {
+            assert!(said(&host, args).contains(&why), "{args:?}: {}", said(&host, args));
+        }
         let doctor = host.command(host.program()).arg("doctor").output().unwrap();
-        assert!(String::from_utf8_lossy(&doctor.stdout).contains("record.json"));
-        std::fs::write(&record, sound).unwrap();
+        assert!(String::from_utf8_lossy(&doctor.stdout).contains(&why));
+        std::fs::remove_file(lock).unwrap();
         let words: Vec<&str> =
             undo.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
         // A look that comes first carries it out, which is as good.
@@ -80,15 +87,102 @@ fn a_removal_that_can_not_be_carried_out_is_taken_back_while_the_obstacle_stays(
     let host = host_with_repo();
     let id = load(&host, &["--isolation", "worktree"]);
     std::fs::write(tree(&host, &id).join("work"), "precious").unwrap();
-    let record = host.home().join("instances").join(&id).join("git/repo/record.json");
-    let sound = std::fs::read(&record).unwrap();
-    std::fs::write(&record, "{").unwrap();
+    obstruct(&host, &id);
     host.abide(["eject", &id, "--clean"]).fails(1);
     host.abide(["eject", &id, "--keep"]).ok();
     assert_eq!(host.state(&id), "restorable (kept)");
-    std::fs::write(&record, sound).unwrap();
     assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
     assert_eq!(std::fs::read_to_string(tree(&host, &id).join("work")).unwrap(), "precious");
+}
+
+#[test]
+fn a_removal_from_a_read_only_repository_waits_until_it_can_be_written_to() {
+    let host = host_with_repo();
+    for take_back in [false, true] {
+        let id = load(&host, &["--isolation", "worktree"]);
+        commit(&host, &tree(&host, &id), "work");
+        let read_only = ReadOnly::make(&repo(&host));
+        let refused = host.abide(["eject", &id, "--clean"]).fails(1);
+        assert!(refused.contains("Read-only"), "{refused}");
+        assert_eq!(host.state(&id), "ending (discard)");
+        assert!(said(&host, &["explain", &id]).contains("Read-only"));
+        if take_back {
+            let kept = host.abide(["eject", &id, "--keep"]).fails(1);
+            assert!(kept.contains("is kept, but") && kept.contains("Read-only"), "{kept}");
+            assert_eq!(host.state(&id), "restorable (kept)");
+        }
+        drop(read_only);
+        host.abide(["ls"]).ok();
+        if take_back {
+            assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
+            assert_eq!(git(&host, &tree(&host, &id), &["status", "--porcelain"]), "");
+            host.abide(["eject", &id, "--clean"]).ok();
+        }
+        assert_eq!(host.state(&id), "gone");
+        assert!(traces(&host).is_empty(), "{:?}", traces(&host));
+        assert!(said(&host, &["trash", "restore", &id]).contains("is back"));
+        assert!(tree(&host, &id).join("work").exists());
+        host.abide(["eject", &id, "--clean"]).ok();
+    }
+}
+
+#[test]
+fn a_removal_for_which_no_file_can_be_made_changes_nothing_until_one_can() {
+    let host = host_with_repo();
+    let disk = SmallDisk::mount(&host.home(), 64);
+    let id = load(&host, &["--isolation", "worktree"]);
+    disk.fill_with_files();
+    host.abide(["eject", &id, "--clean"]).fails(1);
+    host.pids(&id);
+    disk.remove_files();
+    let mut eject = host.command(host.program());
+    eject.env("ABIDE_CRASH_AT", "engine.finish.stamped").args(["eject", &id, "--clean"]);
+    assert!(!eject.output().unwrap().status.success());
+    disk.fill_with_files();
+    assert_eq!(host.state(&id), "ending (discard)");
+    host.abide(["eject", &id, "--keep"]).fails(1);
+    disk.remove_files();
+    assert_eq!(host.state(&id), "gone");
+    assert!(traces(&host).is_empty(), "{:?}", traces(&host));
+    eventually("nothing to run", || host.processes().is_empty().then_some(()));
+}
+
+#[test]
+fn a_tree_whose_record_is_lost_or_damaged_counts_as_work_and_can_be_removed_and_restored() {
+    let host = host_with_repo();
+    for (isolation, damage, resume_first) in [
+        ("worktree", Some("{"), false),
+        ("worktree", None, true),
+        ("clone", Some("{"), true),
+        ("clone", None, false),
+    ] {
+        let id = load(&host, &["--isolation", isolation]);
+        std::fs::write(tree(&host, &id).join("work"), "precious").unwrap();
+        git(&host, &tree(&host, &id), &["add", "work"]);
+        let record = host.home().join("instances").join(&id).join("git/repo/record.json");
+        match damage {
+            Some(text) => std::fs::write(&record, text).unwrap(),
+            None => std::fs::remove_file(&record).unwrap(),
+        }
+        host.abide(["send", &id, "exit 0"]).ok();
+        eventually("it to be kept", || (host.state(&id) == "restorable (unknown)").then_some(()));
+        let explained = said(&host, &["explain", &id]);
+        assert!(explained.contains("record.json") && explained.contains("abide eject"), "{explained}");
+        if resume_first {
+            let back = said(&host, &["resume", &id, "--detach", "--yes"]);
+            assert!(
+                back.contains("made again from what its tree says") && back.contains("is back"),
+                "{back}"
+            );
+        }
+        host.abide(["eject", &id, "--clean"]).ok();
+        assert!(traces(&host).is_empty(), "{:?}", traces(&host));
+        assert!(said(&host, &["trash", "restore", &id]).contains("is back"));
+        assert_eq!(git(&host, &tree(&host, &id), &["status", "--porcelain"]), "A  work\n");
+        assert!(said(&host, &["explain", &id]).contains("is lost"));
+        host.abide(["eject", &id, "--clean"]).ok();
+        assert!(traces(&host).is_empty(), "{:?}", traces(&host));
+    }
 }
 
 #[test]

@@ -108,6 +108,8 @@ fn repair(around: &Surroundings<'_>, instance: &Instance) -> Result<bool, Error>
     let unit = around.store.layout().unit(instance.id);
     let mut is_new = false;
     for mount in isolated(instance) {
+        let rebuilt = abide_git::rebuild_record(instance.id, &unit, mount, TO_LOOK)?;
+        rebuilt.iter().for_each(|notice| (around.told)(notice));
         let told = &mut |line: &str| (around.told)(line);
         is_new |= abide_git::repair(instance.id, &unit, mount, TO_MAKE, told)? == Some(Repair::Remade);
         let is_gone = abide_git::tree(&unit, mount).is_some_and(|tree| !tree.exists());
@@ -286,6 +288,10 @@ pub fn verdict(store: &Store, instance: &Instance) -> Verdict {
 pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, Error> {
     let unit = store.layout().unit(instance.id);
     let mut left = Vec::new();
+    for mount in isolated(instance) {
+        let rebuilt = abide_git::rebuild_record(instance.id, &unit, mount, TO_RELEASE)?;
+        rebuilt.iter().for_each(|notice| tracing::warn!(id = %instance.id, "{notice}"));
+    }
     abide_git::release_beside(&unit, &isolated(instance).collect::<Vec<_>>(), TO_RELEASE)?;
     for mount in isolated(instance) {
         let released = abide_git::release(&unit, mount, TO_RELEASE)?;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use abide_model::Isolation;
 use abide_model::recipe::Mount;
-use abide_sys::clock;
 
 use crate::command::Deadline;
 use crate::error::{Doing as _, GitError};
@@ -58,7 +57,7 @@ pub fn release_beside(unit: &Path, mounts: &[&Mount], limit: Duration) -> Result
             let all = unit.join(NOTES);
             let notes = all.join(first_free("worktree", |name| !all.join(name).exists()));
             let site = Site { tree: tree.clone(), notes, source: repo.clone() };
-            site.write_record(&a_worktree_of(&repo))?;
+            site.write_record(&Record::of_worktree(&repo))?;
             site.write(PLACE, &place)?;
             release_site(&site, deadline)?;
         }
@@ -87,23 +86,6 @@ fn noted(unit: &Path) -> Result<Vec<Site>, GitError> {
         }
     }
     Ok(found)
-}
-
-/// The record of a worktree whose branch is not ours.
-fn a_worktree_of(repo: &Path) -> Record {
-    Record {
-        repo: repo.to_owned(),
-        prefix: PathBuf::new(),
-        isolation: Isolation::Worktree,
-        branch: None,
-        scratch: false,
-        base: None,
-        base_branch: None,
-        stashes: Vec::new(),
-        refs: std::collections::BTreeMap::new(),
-        at: clock::now(),
-        complete: true,
-    }
 }
 
 fn canonical(unit: &Path) -> PathBuf {

@@ -48,8 +48,19 @@ pub enum GitError {
     #[error("{} is not UTF-8 and can not be recorded; rename it, or give it as `shared`", .0.display())]
     NotText(PathBuf),
     /// What was written down about a tree can not be read.
-    #[error("{} can not be understood ({reason}); the tree beside it is left as it is", path.display())]
+    #[error("{} cannot be understood ({reason}); the tree is left as it is", path.display())]
     Record {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// How a tree was made is not known any more.
+    #[error(
+        "{} is lost ({reason}); `abide resume` makes it again from what the tree says, `abide eject` moves the tree to the \
+         trash all the same", path.display()
+    )]
+    LostRecord {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.

@@ -74,7 +74,10 @@ fn examine(unit: &Path, mount: &Mount, deadline: Deadline) -> MountEvidence {
 
 /// Adds what is found to `found`, in the order in which people want to know.
 fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<(), GitError> {
-    let Some(record) = site.record()? else { return Ok(()) };
+    let Some(record) = site.existing_record()? else { return Ok(()) };
+    if site.damaged_record().exists() {
+        found.unknown.push("what was written down when the tree was made is lost".to_owned());
+    }
     if !record.complete {
         found.unknown.extend(halfmade::foreign(site, &record, deadline));
         return Ok(());

@@ -118,7 +118,7 @@ fn register(
 /// Why git does not work in the tree of `mount`, and what to do about it; nothing if it does.
 pub fn fault(unit: &Path, mount: &Mount, limit: Duration) -> Option<String> {
     let site = Site::of(unit, mount)?;
-    let record = match site.record() {
+    let record = match site.existing_record() {
         Ok(record) => record.filter(|record| record.complete)?,
         Err(error) => return Some(error.to_string()),
     };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use abide_model::recipe::Mount;
 use abide_model::{Isolation, Timestamp};
-use abide_sys::atomic;
+use abide_sys::{atomic, clock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ use crate::error::{Doing as _, GitError};
 use crate::gitdir;
 
 const RECORD: &str = "record.json";
+const DAMAGED_RECORD: &str = "record.damaged";
 
 /// The places of one mount in its unit.
 #[derive(Debug, Clone)]
@@ -45,6 +46,15 @@ impl Site {
             record.repo = gitdir::repository_of(&self.tree).unwrap_or(record.repo);
         }
         Ok(Some(record))
+    }
+
+    pub(crate) fn record_path(&self) -> PathBuf {
+        self.notes.join(RECORD)
+    }
+
+    /// Where a damaged record is, once another was made in its place.
+    pub(crate) fn damaged_record(&self) -> PathBuf {
+        self.notes.join(DAMAGED_RECORD)
     }
 
     pub(crate) fn write_record(&self, record: &Record) -> Result<(), GitError> {
@@ -100,6 +110,25 @@ pub(crate) struct Record {
     /// Whether the tree was finished: nobody ever worked in one that was not.
     #[serde(default)]
     pub complete: bool,
+}
+
+impl Record {
+    /// Of a worktree of `repo` of which no more is known: its branch is not ours.
+    pub(crate) fn of_worktree(repo: &Path) -> Self {
+        Self {
+            repo: repo.to_owned(),
+            prefix: PathBuf::new(),
+            isolation: Isolation::Worktree,
+            branch: None,
+            scratch: false,
+            base: None,
+            base_branch: None,
+            stashes: Vec::new(),
+            refs: BTreeMap::new(),
+            at: clock::now(),
+            complete: true,
+        }
+    }
 }
 
 /// What the tree of a mount of `source` is called, given the names that other mounts of the instance have.

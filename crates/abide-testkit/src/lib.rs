@@ -10,7 +10,7 @@ mod terminal;
 
 pub use nobody::{as_nobody, give_to_nobody};
 pub use sandbox::{Run, Sandbox};
-pub use small_disk::SmallDisk;
+pub use small_disk::{ReadOnly, SmallDisk};
 pub use terminal::Terminal;
 
 use std::path::PathBuf;
