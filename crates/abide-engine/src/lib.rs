@@ -20,7 +20,7 @@ pub mod live;
 pub mod load;
 pub mod log;
 mod moved;
-mod processes;
+pub mod processes;
 pub mod protection;
 pub mod prune;
 pub mod reconcile;

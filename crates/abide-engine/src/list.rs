@@ -14,6 +14,7 @@ use abide_sys::clock;
 use serde::Serialize;
 
 use crate::follow::{self, Look};
+use crate::processes::{Leftover, SessionProcesses};
 use crate::protection::Judge;
 use crate::substrate::Survey;
 use crate::{finish, live};
@@ -62,6 +63,8 @@ pub struct Row {
     pub generation: u64,
     /// What ends it while it runs, where the next logout or the end of a service does, and what protects it.
     pub exposed: Option<String>,
+    /// The processes of its last run that can be seen and still run, though it does not.
+    pub leftovers: Vec<Leftover>,
     /// Its sessions, in the order of their tabs.
     pub sessions: Vec<SessionRow>,
 }
@@ -146,6 +149,7 @@ impl From<&Instance> for Row {
             created: instance.created,
             generation: instance.generation,
             exposed: None,
+            leftovers: Vec::new(),
             sessions: instance.sessions.iter().map(SessionRow::from).collect(),
         }
     }
@@ -207,6 +211,20 @@ pub fn add_exposure(listing: &mut Listing, store: &Store, judge: &Judge) {
     for row in listing.instances.iter_mut().filter(|row| row.state == "active") {
         let found = row.id.parse().ok().and_then(|id| judge.judge(store, id));
         row.exposed = found.and_then(|found| found.danger().map(ToString::to_string));
+    }
+}
+
+/// Adds what still runs of instances that do not.
+pub fn add_leftovers(listing: &mut Listing, store: &Store) {
+    let mut kept = listing.instances.iter_mut().filter(|row| row.state == "restorable").peekable();
+    if kept.peek().is_none() {
+        return;
+    }
+    let processes = SessionProcesses::look();
+    for row in kept {
+        if let Ok(id) = row.id.parse() {
+            row.leftovers = processes.leftovers(id, &live::unit(store, id));
+        }
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use abide_capsule::daemons;
 use abide_capsule::unit::Unit;
 use abide_model::{InstanceId, vars};
-use abide_sys::process::{Stat, command_line, has_in_environment};
+use abide_sys::process::{Stat, command_line, in_environment};
 use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
 
 /// How long what a dead capsule left may take to end when asked.
 const GRACE: Duration = Duration::from_secs(2);
@@ -23,44 +24,88 @@ pub(crate) fn generations(root: i32) -> Vec<Vec<i32>> {
     generations
 }
 
-/// Whether process `pid` was started in a session of `instance`: its environment says so. What is abide itself, such as the
-/// capsule of an instance that was started from inside, is none of its sessions.
-fn is_of(pid: i32, instance: InstanceId) -> bool {
-    let named = has_in_environment(pid, &[format!("{}={instance}", vars::ABIDE_INSTANCE).into_bytes()]);
+/// The instance in a session of which process `pid` was started, as its environment says. What is abide itself, such as the
+/// capsule of an instance that was started from inside, is of none.
+fn instance_of(pid: i32) -> Option<InstanceId> {
+    let named = in_environment(pid.cast_unsigned(), vars::ABIDE_INSTANCE)?;
     let command = command_line(pid);
     let words: Vec<&[u8]> = command.iter().skip(1).take(2).map(Vec::as_slice).collect();
     let own =
         matches!(words[..], [b"capsule", b"keeper" | b"mux" | b"finish" | b"enter" | b"report" | b"call"]);
-    named && !own
+    named.parse().ok().filter(|_| !own)
+}
+
+/// A process that has outlived the capsule of its instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Leftover {
+    /// Its number.
+    pub pid: i32,
+    /// The name of its program.
+    pub name: String,
+}
+
+/// The processes that can be seen of each instance's sessions, whether or not it runs; the dead and this one left out.
+#[derive(Debug)]
+pub struct SessionProcesses {
+    all: Vec<Stat>,
+    of: Vec<(InstanceId, Stat)>,
+}
+
+impl SessionProcesses {
+    /// Those of now.
+    pub fn look() -> Self {
+        let own = std::process::id().cast_signed();
+        let all: Vec<Stat> = Stat::all().collect();
+        let living = all.iter().filter(|process| process.pid != own && !process.is_dead());
+        let of = living.filter_map(|process| Some((instance_of(process.pid)?, *process))).collect();
+        Self { all, of }
+    }
+
+    /// What is left of the sessions of `instance`, whose keeper is dead. What the operator spared is not among it, nor what
+    /// that started.
+    fn left_of(&self, instance: InstanceId, unit: &Unit) -> Vec<Stat> {
+        let left = self.of.iter().filter(|(of, _)| *of == instance).map(|(_, process)| *process);
+        let left: Vec<Stat> = left.collect();
+        if left.is_empty() {
+            return left;
+        }
+        let spared = daemons::spared(unit);
+        let exempt: Vec<i32> = self
+            .all
+            .iter()
+            .filter(|process| daemons::is_among(&spared, process))
+            .flat_map(|spared| generations(spared.pid))
+            .flatten()
+            .collect();
+        left.into_iter().filter(|process| !exempt.contains(&process.pid)).collect()
+    }
+
+    /// The same, for people.
+    pub fn leftovers(&self, instance: InstanceId, unit: &Unit) -> Vec<Leftover> {
+        let left = self.left_of(instance, unit);
+        left.iter().map(|process| Leftover { pid: process.pid, name: process.name() }).collect()
+    }
 }
 
 /// Ends what is left of the sessions of `instance`, whose keeper is dead. Some agents outlive their terminal; resumed
 /// beside such a one, two processes would write one transcript.
-///
-/// What the operator spared is left alone, with what it started.
 pub(crate) fn end_leftovers(instance: InstanceId, unit: &Unit) {
-    let own = std::process::id();
-    let spared = daemons::spared(unit);
-    let is_spared = |process: &Stat| daemons::is_among(&spared, process);
-    let all: Vec<Stat> = Stat::all().collect();
-    let exempt: Vec<i32> = all
-        .iter()
-        .filter(|process| is_spared(process))
-        .flat_map(|spared| generations(spared.pid))
-        .flatten()
-        .collect();
-    let ours = |pid: &i32| u32::try_from(*pid) != Ok(own) && !exempt.contains(pid) && is_of(*pid, instance);
-    let left: Vec<i32> = all.iter().map(|process| process.pid).filter(ours).collect();
+    let left = SessionProcesses::look().left_of(instance, unit);
     if !left.is_empty() {
         tracing::warn!(%instance, count = left.len(), "ending what an earlier run left behind");
-        end(left);
+        end(left.iter().map(|process| process.pid).collect());
     }
 }
 
 /// Ends the set-up command that `starter` runs for `instance`. No session is among what descends from a starter.
 pub(crate) fn end_set_up(starter: u32, instance: InstanceId) {
     let Ok(starter) = i32::try_from(starter) else { return };
-    end(generations(starter).into_iter().skip(1).flatten().filter(|pid| is_of(*pid, instance)).collect());
+    end(generations(starter)
+        .into_iter()
+        .skip(1)
+        .flatten()
+        .filter(|pid| instance_of(*pid) == Some(instance))
+        .collect());
 }
 
 /// Ends processes: asked to at first.
@@ -102,7 +147,7 @@ mod tests {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         // Until it has spoken it may still be a copy of this process.
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
-        let counts = is_of(i32::try_from(child.id()).unwrap(), id);
+        let counts = instance_of(child.id().cast_signed()) == Some(id);
         child.kill().unwrap();
         child.wait().unwrap();
         counts

@@ -5,6 +5,7 @@ use std::time::Duration;
 use abide_capsule::keeper::ExitRecord;
 use abide_capsule::protocol::{EvidenceReply, SessionStatus};
 use abide_engine::follow::{self, Look};
+use abide_engine::processes::SessionProcesses;
 use abide_engine::protection::Judge;
 use abide_engine::start::ISOLATION;
 use abide_engine::target::{self, Target};
@@ -54,7 +55,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let awake = awake
         .map(|what| format!("  it keeps this machine from going to sleep ({what}); `keep_awake` says when"));
     let exposure = exposure(id, context).into_iter().chain(awake);
-    let outlook = supervisor(id, context).into_iter().chain(exposure).chain(outlook(&instance, context));
+    let left = leftovers(&instance, context);
+    let outlook = supervisor(id, context).into_iter().chain(exposure).chain(left);
+    let outlook = outlook.chain(self::outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
     let lines: Vec<String> = known.chain(history(&instance)).collect();
     for line in lines {
@@ -67,6 +70,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 fn print_json(instance: &Instance, context: &Context) -> Outcome {
     let mut listing = list::listing(vec![Entry::Sound(instance.clone())]);
     list::add_live(&mut listing, &context.store);
+    list::add_leftovers(&mut listing, &context.store);
     Ok(context.printer.json(&json!({
         "version": 1,
         "instance": listing.instances.first(),
@@ -91,6 +95,16 @@ fn exposure(id: InstanceId, context: &Context) -> Option<String> {
     let found = Judge::here(mode).judge(&context.store, id)?;
     let safe = || "no logout ends it as things are now".to_owned();
     Some(format!("  {}", found.exposure.map_or_else(safe, |exposure| exposure.to_string())))
+}
+
+/// What still runs of an instance that does not.
+fn leftovers(instance: &Instance, context: &Context) -> Option<String> {
+    let left = matches!(instance.status.status, Status::Restorable(_)).then(SessionProcesses::look)?;
+    let left = left.leftovers(instance.id, &live::unit(&context.store, instance.id));
+    let names: Vec<String> = left.iter().map(|one| format!("{} ({})", Safe(&one.name), one.pid)).collect();
+    (!names.is_empty()).then(|| {
+        format!("  still running of its last run: {}; a resume or an eject ends it", names.join(", "))
+    })
 }
 
 /// What its trees hold, what would happen to it at its end, and what a resume would do.

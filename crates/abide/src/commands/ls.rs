@@ -92,6 +92,7 @@ pub fn listing(within: Option<&Within>, context: &Context) -> Outcome<Listing> {
     }
     let mut listing = list::listing(entries);
     list::add_live(&mut listing, &context.store);
+    list::add_leftovers(&mut listing, &context.store);
     let mode = context.config.load().map(|settings| settings.unit).unwrap_or_default();
     list::add_exposure(&mut listing, &context.store, &Judge::here(mode));
     Ok(listing)
@@ -139,10 +140,13 @@ fn table(listing: &Listing) -> Table {
 }
 
 fn status(row: &Row) -> String {
-    match &row.reason {
-        Some(reason) => format!("{} ({reason})", row.state),
-        None => row.state.clone(),
-    }
+    let left = match row.leftovers.len() {
+        0 => None,
+        1 => Some("a process left".to_owned()),
+        n => Some(format!("{n} processes left")),
+    };
+    let details: Vec<String> = row.reason.iter().cloned().chain(left).collect();
+    if details.is_empty() { row.state.clone() } else { format!("{} ({})", row.state, details.join("; ")) }
 }
 
 fn tone(state: &str) -> Tone {
