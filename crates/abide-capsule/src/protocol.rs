@@ -13,7 +13,7 @@ mod event;
 mod frame;
 mod verb;
 
-pub use attach::{Attach, Bye, ByeReason, Colors, Resize};
+pub use attach::{Attach, Bye, ByeReason, Colors, Resize, TerminalTrait};
 pub use connection::{CallError, Connection};
 pub use event::{Activity, Event, EventKind, EventMessage};
 pub use frame::{

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use abide_model::{EnvRef, KeepAwake, Permission, Place, Policy, PrefixKey, StatusBar, Substrate, UnitMode};
+use abide_model::{
+    EnvRef, KeepAwake, Permission, Place, Policy, PrefixKey, StatusBar, Substrate, TrueColor, UnitMode,
+};
 
 use crate::agent::Agent;
 use crate::file_kind::{FileKind, Migration, additions};
@@ -44,7 +46,7 @@ record! {
         status_bar: StatusBar as OneOf<StatusBar> = StatusBar::Bottom,
         /// Removed instances.
         trash: Trash as Section<Trash>,
-        /// What programs in a session may do to the operator's terminal.
+        /// The operator's terminal, and what programs in a session may do to it.
         terminal: Terminal as Section<Terminal>,
         /// Variable given to every session, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
@@ -64,8 +66,10 @@ record! {
 }
 
 record! {
-    /// What programs in a session may do to the operator's terminal.
+    /// The operator's terminal, and what programs in a session may do to it.
     Terminal {
+        /// Whether it shows any colour (24 bits).
+        truecolor: TrueColor as OneOf<TrueColor> = TrueColor::Auto,
         /// Writing to the clipboard (OSC 52).
         clipboard: Permission as OneOf<Permission> = Permission::Deny,
         /// Links to anything but http, https, file and mailto (OSC 8).

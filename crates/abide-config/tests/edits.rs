@@ -233,7 +233,8 @@ fn get_tells_a_default_from_what_the_file_says() {
         [
             "role", "agent", "place", "policy", "keep_max", "substrate", "unit", "linger", "keep_awake",
             "journal", "scrollback", "prefix", "status_bar", "trash.keep_days", "trash.max_size",
-            "terminal.clipboard", "terminal.links", "terminal.notifications", "agents.claude.args",
+            "terminal.truecolor", "terminal.clipboard", "terminal.links", "terminal.notifications",
+            "agents.claude.args",
         ]
     );
 }

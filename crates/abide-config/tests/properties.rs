@@ -76,6 +76,7 @@ fn cases() -> Vec<Case> {
         ("status_bar", fixed("status_bar"), words(&["bottom", "top", "off"])),
         ("trash.keep_days", fixed("trash.keep_days"), number(36_500)),
         ("trash.max_size", fixed("trash.max_size"), size()),
+        ("terminal.truecolor", fixed("terminal.truecolor"), words(&["auto", "on", "off"])),
         ("terminal.clipboard", fixed("terminal.clipboard"), words(&["deny", "allow"])),
         ("terminal.links", fixed("terminal.links"), words(&["deny", "allow"])),
         ("terminal.notifications", fixed("terminal.notifications"), words(&["deny", "allow"])),

@@ -154,6 +154,17 @@ impl KeepAwake {
 }
 
 choices! {
+    /// Whether the operator's terminal shows any colour.
+    #[derive(Default)]
+    TrueColor, "choice of true colours" {
+        #[default]
+        Auto = "auto": "if the terminal or its environment says so",
+        On = "on": "yes, also where nothing says so, as over ssh",
+        Off = "off": "no, they become the nearest of what it has",
+    }
+}
+
+choices! {
     /// Where the status bar is drawn.
     #[derive(Default)]
     StatusBar, "status bar position" {

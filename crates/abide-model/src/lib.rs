@@ -30,7 +30,8 @@ pub mod words;
 
 pub use activity::Doing;
 pub use choice::{
-    Choice, Isolation, KeepAwake, Permission, Place, Policy, StatusBar, Substrate, UnitMode, UnknownChoice,
+    Choice, Isolation, KeepAwake, Permission, Place, Policy, StatusBar, Substrate, TrueColor, UnitMode,
+    UnknownChoice,
 };
 pub use decide::Decided;
 pub use differences::{Configured, Difference};

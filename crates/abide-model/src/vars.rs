@@ -30,6 +30,14 @@ pub const PATH: &str = "PATH";
 pub const SHELL: &str = "SHELL";
 /// What kind of terminal this is.
 pub const TERM: &str = "TERM";
+/// How many colours the terminal has, as some of them say.
+pub const COLORTERM: &str = "COLORTERM";
+/// The locale, whatever the other two say.
+pub const LC_ALL: &str = "LC_ALL";
+/// The locale's character set.
+pub const LC_CTYPE: &str = "LC_CTYPE";
+/// The locale where nothing else says it.
+pub const LANG: &str = "LANG";
 /// Set to anything: no colours.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Set to anything: questions are asked as plain numbered text.

@@ -17,9 +17,11 @@ use crate::poll::{self, PollFd, PollFlags};
 const ENTER: &[u8] = b"\x1b[22;0t\x1b[?1007s\x1b[?1049h\x1b[2J\x1b[H";
 
 /// Undoes whatever a session may have had us do. The wheel mode is on in terminals that can not restore it.
-const LEAVE: &[u8] =
-    b"\x1b[?2026l\x1b[>4m\x1b[m\x1b]8;;\x1b\\\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1004l\
-\x1b[?1l\x1b>\x1b[0 q\x1b[?25h\x1b[?1007h\x1b[?1007r\x1b[?1049l\x1b[23;0t";
+const LEAVE: &[u8] = b"\x1b[m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1004l\
+\x1b[?1l\x1b>\x1b[?25h\x1b[?1007h\x1b[?1007r\x1b[?1049l\x1b[23;0t";
+
+/// The same for what not every terminal knows.
+const LEAVE_EXTENSIONS: &[u8] = b"\x1b[?2026l\x1b[>4m\x1b]8;;\x1b\\\x1b[0 q";
 
 const LEAVE_KITTY: &[u8] = b"\x1b[<u";
 
@@ -38,6 +40,7 @@ struct Taken {
     input: OwnedFd,
     before: Termios,
     kitty: bool,
+    extensions: bool,
     lent: Option<UnixStream>,
 }
 
@@ -76,7 +79,7 @@ impl Terminal {
         raw.make_raw();
         rustix::termios::tcsetattr(&self.input, OptionalActions::Now, &raw)?;
         let (output, input) = (self.output.try_clone()?, self.input.try_clone()?);
-        let taken = Taken { output, input, before, kitty: false, lent: None };
+        let taken = Taken { output, input, before, kitty: false, extensions: false, lent: None };
         if let Ok(mut slot) = TAKEN.lock() {
             *slot = Some(taken);
         }
@@ -95,6 +98,11 @@ impl Terminal {
     pub fn use_kitty(&mut self) {
         self.write(b"\x1b[>0u");
         with_taken(|taken| taken.kitty = true);
+    }
+
+    /// The terminal may be sent links, shapes of the cursor and synchronized output, which are undone at the end.
+    pub fn use_extensions(&mut self) {
+        with_taken(|taken| taken.extensions = true);
     }
 
     /// Whether it is ours, which ends with a panic anywhere.
@@ -217,6 +225,9 @@ fn give_back() {
     let Some(taken) = TAKEN.try_lock().ok().and_then(|mut slot| slot.take()) else { return };
     if let Some(connection) = &taken.lent {
         hang_up(connection);
+    }
+    if taken.extensions {
+        write_all(&taken.output, LEAVE_EXTENSIONS);
     }
     if taken.kitty {
         write_all(&taken.output, LEAVE_KITTY);

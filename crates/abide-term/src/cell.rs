@@ -93,7 +93,7 @@ impl Attrs {
 
     /// The set with `other` added or taken away.
     #[must_use]
-    pub fn with(self, other: Self, on: bool) -> Self {
+    pub const fn with(self, other: Self, on: bool) -> Self {
         Self(if on { self.0 | other.0 } else { self.0 & !other.0 })
     }
 

@@ -6,11 +6,13 @@
 //! else; why it ended is the caller's to say.
 
 mod connect;
+mod environment;
 mod probe;
 mod run;
 
 use std::io::{self, IsTerminal};
 
+use abide_model::{TrueColor, vars};
 use abide_sys::terminal::Terminal;
 
 use crate::protocol::CallError;
@@ -27,6 +29,8 @@ pub struct AttachOptions {
     pub read_only: bool,
     /// The byte of the prefix key, by which one can leave while there is no mux to understand it; `C-b` where 0.
     pub prefix: u8,
+    /// Whether the terminal shows any colour.
+    pub truecolor: TrueColor,
 }
 
 /// How an attachment ended. The terminal is as it was before.
@@ -98,7 +102,7 @@ pub fn check() -> Result<(), ClientError> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(ClientError::NotATerminal);
     }
-    if std::env::var_os("TERM").is_none_or(|term| term == "dumb") {
+    if std::env::var_os(vars::TERM).is_none_or(|term| term == "dumb") {
         return Err(ClientError::DumbTerminal);
     }
     Ok(())

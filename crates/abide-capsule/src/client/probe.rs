@@ -11,6 +11,9 @@ use crate::protocol::Colors;
 /// the device attributes, which all answer.
 pub(super) const QUESTION: &[u8] = b"\x1b[?u\x1b[?4m\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[c";
 
+/// The same for a terminal that might show some of these as text.
+pub(super) const PLAIN_QUESTION: &[u8] = b"\x1b[c";
+
 /// After this an answer is no answer any more, but something typed.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// How long the rest of what may be an answer is waited for.

@@ -9,7 +9,8 @@ use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::terminal::{self, Terminal};
 
 use super::connect::{self, Absence, Again};
-use super::probe::{Probe, QUESTION, Told};
+use super::environment::TerminalEnv;
+use super::probe::{PLAIN_QUESTION, Probe, QUESTION};
 use super::{AttachEnd, AttachOptions};
 use crate::protocol::{
     Attach, Bye, ByeReason, CallError, Decoder, Event, EventMessage, Hello, Kind, MAX_FRAME, Resize, encode,
@@ -32,6 +33,7 @@ pub(super) struct Attachment<'a> {
     unit: &'a Unit,
     options: &'a AttachOptions,
     terminal: Terminal,
+    env: TerminalEnv,
     probe: Probe,
     socket: Option<UnixStream>,
     decoder: Decoder,
@@ -69,7 +71,8 @@ impl<'a> Attachment<'a> {
         socket: UnixStream,
         decoder: Decoder,
     ) -> io::Result<Self> {
-        terminal.write(QUESTION);
+        let env = TerminalEnv::here();
+        terminal.write(if env.takes_questions() { QUESTION } else { PLAIN_QUESTION });
         let probe = Probe::new(Instant::now());
         let socket = Some(socket);
         let (out, typed) = (Vec::new(), Vec::new());
@@ -77,6 +80,7 @@ impl<'a> Attachment<'a> {
             unit,
             options,
             terminal,
+            env,
             probe,
             socket,
             decoder,
@@ -86,6 +90,7 @@ impl<'a> Attachment<'a> {
             absence: None,
             loan: Loan::None,
         };
+        attachment.note_extensions();
         attachment.send_attach(options.session)?;
         Ok(attachment)
     }
@@ -155,6 +160,7 @@ impl<'a> Attachment<'a> {
                 libc::SIGCONT => {
                     self.step_aside();
                     self.terminal.enter()?;
+                    self.note_extensions();
                     if self.probe.told().kitty {
                         self.terminal.use_kitty();
                     }
@@ -220,6 +226,7 @@ impl<'a> Attachment<'a> {
             self.terminal.use_kitty();
         }
         if told != known {
+            self.note_extensions();
             self.send_attach(None)?;
         }
         self.type_in(&typed);
@@ -351,11 +358,19 @@ impl<'a> Attachment<'a> {
             cols: size.cols,
             rows: size.rows,
             read_only: self.options.read_only,
-            caps: caps(told),
+            caps: self.env.traits(told, self.options.truecolor),
             colors: told.colors(),
             session,
         };
         encode_json(Kind::Attach, &attach, &mut self.out)
+    }
+
+    /// What the mux may use of the terminal has to be undone at the end.
+    fn note_extensions(&mut self) {
+        let told = self.probe.told();
+        if self.env.has_extensions() || told.kitty || told.modify_other_keys {
+            self.terminal.use_extensions();
+        }
     }
 
     /// Tells the mux the terminal's size, upon which it draws everything anew.
@@ -408,27 +423,4 @@ fn ended(bye: Bye) -> Option<AttachEnd> {
         ByeReason::Shutdown => AttachEnd::Shutdown(bye.message),
         ByeReason::Protocol | ByeReason::Other => AttachEnd::Lost(bye.message),
     })
-}
-
-/// What the terminal can do besides what every terminal can.
-fn caps(told: Told) -> Vec<String> {
-    let (kitty, mut caps) = (told.kitty, Vec::new());
-    if told.modify_other_keys {
-        caps.push("modify-other-keys".to_owned());
-    }
-    if kitty {
-        caps.push("kitty-keyboard".to_owned());
-    }
-    // Every terminal with that keyboard protocol has direct colours, and over ssh it is often the only thing to go by.
-    if kitty || has_direct_colors() {
-        caps.push("truecolor".to_owned());
-    }
-    caps
-}
-
-fn has_direct_colors() -> bool {
-    let var = |name: &str| std::env::var(name).unwrap_or_default();
-    let (colorterm, term) = (var("COLORTERM"), var("TERM"));
-    let known = ["kitty", "ghostty", "alacritty", "wezterm", "foot", "contour", "direct"];
-    matches!(colorterm.as_str(), "truecolor" | "24bit") || known.iter().any(|name| term.contains(name))
 }

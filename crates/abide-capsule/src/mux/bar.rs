@@ -1,8 +1,9 @@
 //! The status bar: the instance, its tabs, and on the right a hint; or a message or a prompt in place of all that.
 
-use abide_term::{Color, Style};
+use abide_term::Style;
 use unicode_width::UnicodeWidthStr;
 
+use super::chrome::Chrome;
 use super::compose::push_text;
 use super::glyph::Glyph;
 
@@ -40,33 +41,23 @@ pub(super) enum Bar {
 /// What a name may have even where it leaves little room.
 const MIN_NAME: usize = 12;
 
-const GROUND: Style = colors(250, 236);
-const NAME: Style = colors(16, 39);
-const CURRENT: Style = colors(231, 242);
-const ALERT: Style = colors(16, 214);
-const MESSAGE: Style = colors(16, 221);
-
-const fn colors(fg: u8, bg: u8) -> Style {
-    Style { fg: Color::Indexed(fg), bg: Color::Indexed(bg), ..Glyph::BLANK.look }
-}
-
 impl Bar {
     /// The bar, exactly `cols` wide.
-    pub fn glyphs(&self, cols: u16) -> Vec<Glyph> {
+    pub fn glyphs(&self, cols: u16, chrome: &Chrome) -> Vec<Glyph> {
         let cols = usize::from(cols);
         let mut glyphs = Vec::with_capacity(cols);
         let (instance, tabs, right) = match self {
             Self::Tabs { instance, tabs, right } => (instance, tabs, right),
             Self::Message(text) => {
-                push_text(text, MESSAGE, cols, &mut glyphs);
-                glyphs.resize(cols, Glyph::new(' ', MESSAGE));
+                push_text(text, chrome.message, cols, &mut glyphs);
+                glyphs.resize(cols, Glyph::new(' ', chrome.message));
                 return glyphs;
             }
         };
         // The tabs say more than a long name.
-        push_text(&format!(" {instance} "), NAME, (cols / 3).max(MIN_NAME).min(cols), &mut glyphs);
+        push_text(&format!(" {instance} "), chrome.name, (cols / 3).max(MIN_NAME).min(cols), &mut glyphs);
         let mut hint = Vec::new();
-        push_text(&format!(" {right} "), GROUND, cols / 2, &mut hint);
+        push_text(&format!(" {right} "), chrome.ground, cols / 2, &mut hint);
         // All tabs say more than a hint.
         let all: usize = tabs.iter().map(|tab| label(tab, "+").width()).sum();
         if glyphs.len() + all + hint.len() > cols {
@@ -75,7 +66,7 @@ impl Bar {
         let room = cols.saturating_sub(hint.len());
         let (hidden, shown) = visible(tabs, room.saturating_sub(glyphs.len()));
         if !hidden.is_empty() {
-            push_text("<", mark_style(hidden), room, &mut glyphs);
+            push_text("<", mark_style(hidden, chrome), room, &mut glyphs);
         }
         let mut after = shown.iter();
         let fits = |tab: &TabLabel, at: usize, last: bool| {
@@ -87,22 +78,22 @@ impl Bar {
             }
             after.next();
             let (style, mark) = match tab.mark {
-                Mark::Bell => (ALERT, "!"),
-                _ if tab.current && tab.mark == Mark::Zoomed => (CURRENT, "Z"),
-                _ if tab.current => (CURRENT, ""),
-                Mark::Output => (GROUND, "+"),
-                Mark::Quiet | Mark::Zoomed => (GROUND, ""),
+                Mark::Bell => (chrome.alert, "!"),
+                _ if tab.current && tab.mark == Mark::Zoomed => (chrome.current, "Z"),
+                _ if tab.current => (chrome.current, ""),
+                Mark::Output => (chrome.ground, "+"),
+                Mark::Quiet | Mark::Zoomed => (chrome.ground, ""),
             };
             push_text(&label(tab, mark), style, room, &mut glyphs);
         }
         if !after.as_slice().is_empty() {
-            push_text(">", mark_style(after.as_slice()), room, &mut glyphs);
+            push_text(">", mark_style(after.as_slice(), chrome), room, &mut glyphs);
         }
         if glyphs.len() <= room {
-            glyphs.resize(room, Glyph::new(' ', GROUND));
+            glyphs.resize(room, Glyph::new(' ', chrome.ground));
             glyphs.extend(hint);
         }
-        glyphs.resize(cols, Glyph::new(' ', GROUND));
+        glyphs.resize(cols, Glyph::new(' ', chrome.ground));
         glyphs
     }
 }
@@ -123,8 +114,8 @@ fn label(tab: &TabLabel, mark: &str) -> String {
 }
 
 /// How the mark looks that stands for tabs without room.
-fn mark_style(hidden: &[TabLabel]) -> Style {
-    if hidden.iter().any(|tab| tab.mark == Mark::Bell) { ALERT } else { GROUND }
+fn mark_style(hidden: &[TabLabel], chrome: &Chrome) -> Style {
+    if hidden.iter().any(|tab| tab.mark == Mark::Bell) { chrome.alert } else { chrome.ground }
 }
 
 /// The tabs before those that fit, and these with the rest; the current one always fits.
@@ -141,11 +132,12 @@ fn visible(tabs: &[TabLabel], room: usize) -> (&[TabLabel], &[TabLabel]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::display::Charset;
     use super::super::glyph::Text;
     use super::*;
 
     fn text(bar: &Bar, cols: u16) -> String {
-        let glyphs = bar.glyphs(cols);
+        let glyphs = bar.glyphs(cols, &Chrome::new(true, Charset::Unicode));
         assert_eq!(glyphs.len(), usize::from(cols));
         let chars = glyphs.iter().filter_map(|glyph| match glyph.text {
             Text::Char(ch) => Some(ch),

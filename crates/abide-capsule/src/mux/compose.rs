@@ -4,9 +4,10 @@
 //! frame is not composed again: [`Seen`] remembers by the models' version numbers what that is.
 
 use abide_model::StatusBar;
-use abide_term::{Attrs, Cell, Color, Style, Term};
+use abide_term::{Attrs, Cell, Style, Term};
 
 use super::bar::Bar;
+use super::chrome::Chrome;
 use super::glyph::{Glyph, Strings, Text};
 use super::paint::Painter;
 use super::place::{Pane, Placement};
@@ -83,6 +84,7 @@ pub(super) struct Scene<'a> {
     pub sources: Vec<Source<'a>>,
     /// The status bar, or the message in its place.
     pub bar: Bar,
+    pub chrome: Chrome,
 }
 
 /// What a client has seen: which version of each row of each pane, and which bar.
@@ -170,7 +172,7 @@ impl Scene<'_> {
     /// has been seen.
     pub fn compose(&self, y: u16, row: &mut [Glyph], seen: Option<&Seen>, strings: &mut Strings) {
         if self.shape.bar_row() == Some(y) {
-            let bar = self.bar.glyphs(self.shape.size.cols);
+            let bar = self.bar.glyphs(self.shape.size.cols, &self.chrome);
             let shared = row.len().min(bar.len());
             row[..shared].copy_from_slice(&bar[..shared]);
             return;
@@ -189,15 +191,14 @@ impl Scene<'_> {
 
     /// What is behind the panes: the lines between them, and a pattern where the tab ends before the screen does.
     fn compose_ground(&self, tab_y: u16, row: &mut [Glyph]) {
-        let line = Style { fg: Color::Indexed(240), ..Style::default() };
-        let focused_line = Style { fg: Color::Indexed(39), ..Style::default() };
+        let chrome = &self.chrome;
         let size = self.shape.placement.size;
         for (x, glyph) in row.iter_mut().enumerate() {
             let x = u16::try_from(x).unwrap_or(u16::MAX).saturating_add(self.shape.pan.0);
             *glyph = if x >= size.cols || tab_y >= size.rows {
-                Glyph::new('·', line)
+                Glyph::new(chrome.character('·'), chrome.line)
             } else if let Some((ch, focused)) = self.shape.placement.line_at(x, tab_y) {
-                Glyph::new(ch, if focused { focused_line } else { line })
+                Glyph::new(chrome.character(ch), if focused { chrome.focused_line } else { chrome.line })
             } else {
                 Glyph::BLANK
             };
@@ -243,9 +244,8 @@ impl Scene<'_> {
         let lines = &self.shape.overlay;
         let top = usize::from(self.shape.size.rows).saturating_sub(lines.len()) / 2;
         let Some(line) = usize::from(y).checked_sub(top).and_then(|at| lines.get(at)) else { return };
-        let look = Style { fg: Color::Indexed(252), bg: Color::Indexed(236), ..Style::default() };
         let mut glyphs = Vec::new();
-        push_text(line, look, row.len(), &mut glyphs);
+        push_text(line, self.chrome.overlay, row.len(), &mut glyphs);
         let left = (row.len() - glyphs.len()) / 2;
         blank_halves(row, left, left + glyphs.len());
         row[left..left + glyphs.len()].copy_from_slice(&glyphs);

@@ -8,7 +8,8 @@ use super::client::{Client, ClientId};
 use super::server::Server;
 use super::view::View;
 use crate::protocol::{
-    Attach, ByeReason, Event, Hello, Kind, Refusal, ReplyTo, Request, Resize, error_code, negotiate,
+    Attach, ByeReason, Event, Hello, Kind, Refusal, ReplyTo, Request, Resize, TerminalTrait, error_code,
+    negotiate,
 };
 use crate::session::{SessionId, Size};
 use crate::socket;
@@ -136,8 +137,8 @@ impl Server {
             self.sessions.iter_mut().for_each(|session| session.use_colors(colors));
         }
         if !attach.read_only {
-            let known = ["kitty-keyboard", "modify-other-keys"];
-            let tells = attach.caps.iter().any(|cap| known.contains(&cap.as_str()));
+            let known = [TerminalTrait::KittyKeyboard, TerminalTrait::ModifyOtherKeys];
+            let tells = attach.caps.iter().any(|cap| known.contains(cap));
             self.sessions.iter_mut().for_each(|session| session.term.set_tells_modified_keys(tells));
         }
         let Some(client) = self.clients.get_mut(&id) else { return };

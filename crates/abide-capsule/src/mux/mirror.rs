@@ -5,6 +5,8 @@ use std::io::Write;
 
 use abide_term::{Cursor, CursorShape, Modes, MouseMode};
 
+use super::display::{Charset, Display, ascii};
+
 /// Which ways of telling modified keys apart a client's terminal knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct KeyProtocols {
@@ -27,9 +29,10 @@ pub(super) struct Outer {
     pub kitty_keyboard: Option<u8>,
     /// `None` where the terminal does not know it.
     pub modify_other_keys: Option<u8>,
-    /// As DECSCUSR numbers it; 0 is the terminal's own choice.
-    pub cursor_style: u8,
-    pub title: String,
+    /// As DECSCUSR numbers it; 0 is the terminal's own choice. `None` where the terminal has one shape only.
+    pub cursor_style: Option<u8>,
+    /// `None` where the terminal has none.
+    pub title: Option<String>,
 }
 
 impl Outer {
@@ -48,8 +51,20 @@ impl Outer {
             alternate_scroll: modes.alternate_screen && modes.alternate_scroll,
             kitty_keyboard: keys.kitty.then_some(modes.kitty_keyboard | translated),
             modify_other_keys: (keys.modify_other_keys && !keys.kitty).then_some(modes.modify_other_keys),
-            cursor_style: cursor_style(cursor),
-            title: title.to_owned(),
+            cursor_style: Some(cursor_style(cursor)),
+            title: Some(title.to_owned()),
+        }
+    }
+
+    /// The same without what the terminal does not have.
+    pub fn limited_to(self, display: Display) -> Self {
+        Self {
+            cursor_style: self.cursor_style.filter(|_| display.extensions),
+            title: self.title.filter(|_| display.strings).map(|title| match display.charset {
+                Charset::Unicode => title,
+                Charset::Ascii => title.chars().map(ascii).collect(),
+            }),
+            ..self
         }
     }
 
@@ -65,7 +80,7 @@ impl Outer {
             alternate_scroll: true,
             kitty_keyboard: self.kitty_keyboard.map(|_| 0),
             modify_other_keys: self.modify_other_keys.map(|_| 0),
-            cursor_style: 0,
+            cursor_style: self.cursor_style.map(|_| 0),
             title: self.title.clone(),
         }
     }
@@ -102,11 +117,15 @@ impl Outer {
         {
             _ = write!(out, "\x1b[>4;{level}m");
         }
-        if last.map(|l| l.cursor_style) != Some(self.cursor_style) {
-            _ = write!(out, "\x1b[{} q", self.cursor_style);
+        if let Some(style) = self.cursor_style
+            && last.and_then(|l| l.cursor_style) != Some(style)
+        {
+            _ = write!(out, "\x1b[{style} q");
         }
-        if last.map(|l| l.title.as_str()) != Some(&self.title) {
-            _ = write!(out, "\x1b]2;{}\x1b\\", self.title);
+        if let Some(title) = &self.title
+            && last.and_then(|l| l.title.as_ref()) != Some(title)
+        {
+            _ = write!(out, "\x1b]2;{title}\x1b\\");
         }
     }
 }

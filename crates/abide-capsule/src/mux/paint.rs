@@ -8,9 +8,10 @@ use std::io::Write;
 use abide_term::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::display::{Charset, Display, ascii};
 use super::glyph::{Glyph, StringId, Strings, Text};
 use super::mirror::Outer;
-use super::sgr::{self, Depth};
+use super::sgr;
 use crate::session::Size;
 
 /// Fewer blanks than this are written out rather than erased.
@@ -23,7 +24,7 @@ const END: &[u8] = b"\x1b[?2026l";
 #[derive(Debug)]
 pub(super) struct Painter {
     size: Size,
-    depth: Depth,
+    display: Display,
     /// What the terminal shows; nothing is known where this is not yet there.
     sent: Option<Vec<Glyph>>,
     outer: Option<Outer>,
@@ -37,10 +38,10 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    pub fn new(size: Size, depth: Depth) -> Self {
+    pub fn new(size: Size, display: Display) -> Self {
         Self {
             size,
-            depth,
+            display,
             sent: None,
             outer: None,
             cursor: None,
@@ -56,15 +57,15 @@ impl Painter {
         self.size
     }
 
-    pub fn set_depth(&mut self, depth: Depth) {
-        if self.depth != depth {
-            *self = Self::new(self.size, depth);
+    pub fn set_display(&mut self, display: Display) {
+        if self.display != display {
+            *self = Self::new(self.size, display);
         }
     }
 
     /// Forgets what was sent: the terminal may show anything now.
     pub fn forget(&mut self, size: Size) {
-        *self = Self::new(size, self.depth);
+        *self = Self::new(size, self.display);
     }
 
     /// Forgets the modes, so that they are all sent again.
@@ -95,14 +96,18 @@ impl Painter {
     /// Begins a frame.
     pub fn begin(&mut self) {
         self.frame.clear();
-        self.frame.extend_from_slice(BEGIN);
+        self.frame.extend_from_slice(self.beginning());
         self.at = None;
         if self.sent.is_none() {
             let cells = usize::from(self.size.cols) * usize::from(self.size.rows);
             self.sent = Some(vec![Glyph::BLANK; cells]);
             self.pen = Style::default();
             self.link = None;
-            self.frame.extend_from_slice(b"\x1b[m\x1b]8;;\x1b\\\x1b[H\x1b[2J");
+            self.frame.extend_from_slice(b"\x1b[m");
+            if self.display.extensions {
+                self.frame.extend_from_slice(b"\x1b]8;;\x1b\\");
+            }
+            self.frame.extend_from_slice(b"\x1b[H\x1b[2J");
         }
     }
 
@@ -122,7 +127,7 @@ impl Painter {
             let width = if x >= used {
                 self.erase(x, y, None);
                 cols - x
-            } else if blanks >= MIN_ERASE {
+            } else if blanks >= MIN_ERASE && self.display.extensions {
                 self.erase(x, y, Some(blanks));
                 blanks
             } else {
@@ -140,7 +145,7 @@ impl Painter {
 
     /// Puts cursor and modes right, and gives the frame; `None` if nothing was to be done.
     pub fn finish(&mut self, cursor: Option<(u16, u16)>, outer: &Outer) -> Option<&[u8]> {
-        let drawn = self.frame.len() > BEGIN.len();
+        let drawn = self.frame.len() > self.beginning().len();
         if drawn {
             self.set_link(None, "");
         }
@@ -163,22 +168,29 @@ impl Painter {
             self.cursor = cursor;
             self.cursor_known = true;
         }
-        if self.frame.len() == BEGIN.len() {
+        if self.frame.len() == self.beginning().len() {
             return None;
         }
-        self.frame.extend_from_slice(END);
+        if self.display.extensions {
+            self.frame.extend_from_slice(END);
+        }
         Some(&self.frame)
+    }
+
+    /// What every frame begins with.
+    fn beginning(&self) -> &'static [u8] {
+        if self.display.extensions { BEGIN } else { b"" }
     }
 
     /// Hides the cursor before the first thing drawn: without synchronized output it would be seen jumping about.
     fn hide_cursor(&mut self) {
-        if self.frame.len() == BEGIN.len() && (self.cursor.is_some() || !self.cursor_known) {
+        if self.frame.len() == self.beginning().len() && (self.cursor.is_some() || !self.cursor_known) {
             self.frame.extend_from_slice(b"\x1b[?25l");
         }
     }
 
     fn glyph(&mut self, x: usize, y: u16, row: &[Glyph], strings: &Strings) {
-        if joins_left(row, x, strings).is_some() {
+        if self.display.charset == Charset::Unicode && joins_left(row, x, strings).is_some() {
             return self.apart(x, y, row, strings);
         }
         self.move_to(column(x), y);
@@ -203,6 +215,10 @@ impl Painter {
         self.set_pen(&glyph.look);
         self.set_link(glyph.link, glyph.link.map_or("", |id| strings.get(id)));
         let certain = match glyph.text {
+            Text::Char(_) | Text::Cluster(_) if self.display.charset == Charset::Ascii => {
+                self.write_ascii(glyph);
+                true
+            }
             Text::Char(ch) => {
                 let ch = if ch.is_control() { ' ' } else { ch };
                 self.frame.extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes());
@@ -222,6 +238,18 @@ impl Painter {
         let next = column(x) + if glyph.wide { 2 } else { 1 };
         // At the right edge the cursor is in a state that terminals do not agree about either.
         self.at = self.at.filter(|_| certain && next < self.size.cols).map(|(_, y)| (next, y));
+    }
+
+    /// Writes something as wide as the glyph.
+    fn write_ascii(&mut self, glyph: &Glyph) {
+        let ch = match glyph.text {
+            Text::Char(ch) => ascii(if ch.is_control() { ' ' } else { ch }),
+            Text::Cluster(_) | Text::Tail => '?',
+        };
+        _ = write!(self.frame, "{ch}");
+        if glyph.wide {
+            _ = write!(self.frame, "{ch}");
+        }
     }
 
     /// Erases `count` cells, or the rest of the row, to the default background.
@@ -251,12 +279,13 @@ impl Painter {
     }
 
     fn set_pen(&mut self, look: &Style) {
-        sgr::change(&self.pen, look, self.depth, &mut self.frame);
-        self.pen = *look;
+        let look = self.display.look(look);
+        sgr::change(&self.pen, &look, &mut self.frame);
+        self.pen = look;
     }
 
     fn set_link(&mut self, link: Option<StringId>, uri: &str) {
-        if self.link != link {
+        if self.link != link && self.display.extensions {
             self.link = link;
             _ = write!(self.frame, "\x1b]8;;{uri}\x1b\\");
         }

@@ -4,15 +4,6 @@ use std::io::Write;
 
 use abide_term::{Attrs, Color, Style, Underline};
 
-/// How many colours a client's terminal knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
-    /// The palette of 256; direct colours become the nearest of them.
-    Palette,
-    /// Direct colours as they are.
-    Direct,
-}
-
 /// Attributes that are a number in SGR.
 const NUMBERED: [(Attrs, u8); 8] = [
     (Attrs::BOLD, 1),
@@ -26,7 +17,7 @@ const NUMBERED: [(Attrs, u8); 8] = [
 ];
 
 /// Writes what turns a terminal's pen from `from` into `to`.
-pub(super) fn change(from: &Style, to: &Style, depth: Depth, out: &mut Vec<u8>) {
+pub(super) fn change(from: &Style, to: &Style, out: &mut Vec<u8>) {
     if from == to {
         return;
     }
@@ -56,13 +47,13 @@ pub(super) fn change(from: &Style, to: &Style, depth: Depth, out: &mut Vec<u8>) 
         }
     }
     if to.fg != from.fg {
-        color(out, to.fg, 30, depth);
+        color(out, to.fg, 30);
     }
     if to.bg != from.bg {
-        color(out, to.bg, 40, depth);
+        color(out, to.bg, 40);
     }
     if to.underline_color != from.underline_color {
-        underline_color(out, to.underline_color, depth);
+        underline_color(out, to.underline_color);
     }
     if out.len() > start && out.last() == Some(&b';') {
         out.pop();
@@ -75,8 +66,8 @@ fn number_to(out: &mut Vec<u8>, number: u8) {
     _ = write!(out, "{number};");
 }
 
-fn color(out: &mut Vec<u8>, color: Color, base: u8, depth: Depth) {
-    _ = match reduced(color, depth) {
+fn color(out: &mut Vec<u8>, color: Color, base: u8) {
+    _ = match color {
         Color::Default => write!(out, "{};", base + 9),
         Color::Indexed(n @ 0..8) => write!(out, "{};", base + n),
         Color::Indexed(n @ 8..16) => write!(out, "{};", base + 52 + n),
@@ -85,39 +76,12 @@ fn color(out: &mut Vec<u8>, color: Color, base: u8, depth: Depth) {
     };
 }
 
-fn underline_color(out: &mut Vec<u8>, color: Color, depth: Depth) {
-    _ = match reduced(color, depth) {
+fn underline_color(out: &mut Vec<u8>, color: Color) {
+    _ = match color {
         Color::Default => write!(out, "59;"),
         Color::Indexed(n) => write!(out, "58:5:{n};"),
         Color::Rgb(r, g, b) => write!(out, "58:2::{r}:{g}:{b};"),
     };
-}
-
-fn reduced(color: Color, depth: Depth) -> Color {
-    match (color, depth) {
-        (Color::Rgb(r, g, b), Depth::Palette) => Color::Indexed(nearest(r, g, b)),
-        _ => color,
-    }
-}
-
-/// The nearest colour of the palette's cube (16 to 231) or of its greys (232 to 255).
-fn nearest(r: u8, g: u8, b: u8) -> u8 {
-    const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
-    let step = |channel: u8| (0u8..6).min_by_key(|&at| STEPS[usize::from(at)].abs_diff(channel)).unwrap_or(0);
-    let cube = [step(r), step(g), step(b)];
-    let cube_color = cube.map(|at| STEPS[usize::from(at)]);
-    let mean = (u16::from(r) + u16::from(g) + u16::from(b)) / 3;
-    let grey = u8::try_from(mean.saturating_sub(3) / 10).unwrap_or(23).min(23);
-    let grey_color = [8 + 10 * grey; 3];
-    let distance = |color: [u8; 3]| -> u32 {
-        let one = |(a, b): (u8, u8)| u32::from(a.abs_diff(b)).pow(2);
-        color.into_iter().zip([r, g, b]).map(one).sum()
-    };
-    if distance(grey_color) < distance(cube_color) {
-        232 + grey
-    } else {
-        16 + 36 * cube[0] + 6 * cube[1] + cube[2]
-    }
 }
 
 #[cfg(test)]
@@ -126,7 +90,7 @@ mod tests {
 
     fn written(from: &Style, to: &Style) -> String {
         let mut out = Vec::new();
-        change(from, to, Depth::Direct, &mut out);
+        change(from, to, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -143,16 +107,5 @@ mod tests {
         let bright = Style { bg: Color::Indexed(9), ..plain };
         assert_eq!(written(&plain, &bright), "\x1b[101m");
         assert_eq!(written(&bright, &red), "\x1b[31;49m");
-    }
-
-    #[test]
-    fn a_terminal_without_direct_colours_gets_the_nearest_of_its_palette() {
-        assert_eq!(nearest(255, 0, 0), 196);
-        assert_eq!(nearest(0, 0, 0), 16);
-        assert_eq!(nearest(128, 128, 128), 244);
-        let mut out = Vec::new();
-        let to = Style { fg: Color::Rgb(255, 255, 255), ..Style::default() };
-        change(&Style::default(), &to, Depth::Palette, &mut out);
-        assert_eq!(out, b"\x1b[38;5;231m");
     }
 }

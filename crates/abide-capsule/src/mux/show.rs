@@ -66,21 +66,21 @@ impl Server {
                     for view in views(self) {
                         view.say(line.as_str(), now);
                         view.pass_on(b"\x07");
-                        view.pass_on(passed.as_deref().unwrap_or_default());
+                        view.pass_on_string(passed.as_deref().unwrap_or_default());
                     }
                 }
                 self.emit(&Event::Notification { session: id, text }, session);
             }
             TermEvent::Progress(sequence) => {
                 if self.options.notifications && self.sessions[index].may_notify(self.now) {
-                    views(self).for_each(|view| view.pass_on(&osc(&sequence)));
+                    views(self).for_each(|view| view.pass_on_string(&osc(&sequence)));
                 }
             }
             TermEvent::Clipboard { selection, data } if self.options.clipboard => {
                 let bytes = clipboard(&selection, &data);
                 let tab = self.layout.tab_of(&id).map(|tab| tab.id);
                 for view in views(self).filter(|view| Some(view.tab) == tab && !view.read_only) {
-                    view.pass_on(&bytes);
+                    view.pass_on_string(&bytes);
                 }
             }
             TermEvent::Clipboard { .. } => {

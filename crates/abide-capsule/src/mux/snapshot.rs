@@ -6,7 +6,7 @@ use abide_term::{Attrs, Cell, Color, Style, Term, Underline};
 
 use super::compose::row_text;
 use super::glyph::look_of;
-use super::sgr::{self, Depth};
+use super::sgr;
 use crate::protocol::{self, Format, Refusal, Snapshot, SnapshotReply, error_code};
 use crate::session::{SessionId, Size};
 
@@ -87,12 +87,12 @@ fn ansi(term: &Term, row: &[Cell]) -> String {
     let (mut out, mut pen, mut buffer) = (Vec::new(), Style::default(), [0; 4]);
     for cell in row[..used].iter().filter(|cell| !cell.is_continuation()) {
         let look = look_of(cell);
-        sgr::change(&pen, &look, Depth::Direct, &mut out);
+        sgr::change(&pen, &look, &mut out);
         pen = look;
         let text = term.grapheme(cell, &mut buffer);
         out.extend_from_slice(if text.is_empty() { " " } else { text }.as_bytes());
     }
-    sgr::change(&pen, &Style::default(), Depth::Direct, &mut out);
+    sgr::change(&pen, &Style::default(), &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 

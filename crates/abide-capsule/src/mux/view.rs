@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::compose::{Seen, Shape};
+use super::display::Display;
 use super::layout::TabId;
 use super::mirror::KeyProtocols;
 use super::paint::Painter;
 use super::scroll::Scroll;
-use super::sgr::Depth;
 use super::tokens::Tokens;
-use crate::protocol::Attach;
+use crate::protocol::{Attach, TerminalTrait};
 use crate::session::{SessionId, Size};
 
 /// The time that a frame takes up: no more than 120 are drawn in a second.
@@ -56,6 +56,7 @@ pub(super) struct View {
     pub size: Size,
     pub read_only: bool,
     pub keys: KeyProtocols,
+    pub display: Display,
     pub mode: Mode,
     /// The paste that is coming in began in a mode of ours: no session gets the rest of it.
     pub paste_is_ours: bool,
@@ -85,11 +86,13 @@ pub(super) struct View {
 impl View {
     pub fn new(attach: &Attach, tab: TabId, used: u64, now: Instant) -> Self {
         let size = clamped(Size { cols: attach.cols, rows: attach.rows });
+        let display = Display::of(&attach.caps);
         Self {
             tab,
             size,
             read_only: attach.read_only,
             keys: key_protocols(attach),
+            display,
             mode: Mode::default(),
             paste_is_ours: false,
             has_focus: true,
@@ -98,7 +101,7 @@ impl View {
             tokens: Tokens::default(),
             tokens_since: None,
             message: None,
-            painter: Painter::new(size, depth(attach)),
+            painter: Painter::new(size, display),
             seen: Seen::default(),
             pan: (0, 0),
             shape: None,
@@ -116,7 +119,8 @@ impl View {
             self.keys = key_protocols(attach);
             self.painter.forget_modes();
         }
-        self.painter.set_depth(depth(attach));
+        self.display = Display::of(&attach.caps);
+        self.painter.set_display(self.display);
         self.dirty = true;
     }
 
@@ -193,6 +197,13 @@ impl View {
         }
     }
 
+    /// Passes an operating system command on, to a terminal that knows such.
+    pub fn pass_on_string(&mut self, bytes: &[u8]) {
+        if self.display.strings {
+            self.pass_on(bytes);
+        }
+    }
+
     /// Shows another tab.
     pub fn show(&mut self, tab: TabId) {
         if self.tab != tab {
@@ -208,15 +219,8 @@ fn clamped(size: Size) -> Size {
     Size { cols: size.cols.clamp(1, MAX_SIDE), rows: size.rows.clamp(1, MAX_SIDE) }
 }
 
-fn has(attach: &Attach, cap: &str) -> bool {
-    attach.caps.iter().any(|known| known == cap)
-}
-
 fn key_protocols(attach: &Attach) -> KeyProtocols {
-    let modify_other_keys = has(attach, "modify-other-keys");
-    KeyProtocols { kitty: has(attach, "kitty-keyboard"), modify_other_keys }
-}
-
-fn depth(attach: &Attach) -> Depth {
-    if has(attach, "truecolor") { Depth::Direct } else { Depth::Palette }
+    let has = |one| attach.caps.contains(&one);
+    let modify_other_keys = has(TerminalTrait::ModifyOtherKeys);
+    KeyProtocols { kitty: has(TerminalTrait::KittyKeyboard), modify_other_keys }
 }

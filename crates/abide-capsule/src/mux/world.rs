@@ -70,7 +70,7 @@ impl<'a> World<'a> {
             Some(line) => Bar::Message(line),
             None => self.tabs(view, focused),
         };
-        Some(Scene { shape, sources, bar })
+        Some(Scene { shape, sources, bar, chrome: view.display.chrome() })
     }
 
     /// The line that takes the place of the status bar, if there is one.
@@ -150,6 +150,7 @@ impl<'a> World<'a> {
         let own = if self.options.notifications { printable(session.term.title()) } else { String::new() };
         let title = if own.is_empty() { printable(session.label()) } else { own };
         let outer = Outer::of(&session.term.modes(), &session.term.cursor(), &title, view.keys);
+        let outer = outer.limited_to(view.display);
         if view.mode == Mode::Session { outer } else { outer.for_ourselves() }
     }
 }

@@ -14,15 +14,48 @@ pub struct Attach {
     /// Watch only: input is ignored and the size does not count.
     #[serde(default)]
     pub read_only: bool,
-    /// What the client knows about its terminal: `truecolor`, `kitty-keyboard`, `modify-other-keys`.
+    /// In what the client's terminal differs from one with 256 colours and UTF-8.
     #[serde(default)]
-    pub caps: Vec<String>,
+    pub caps: Vec<TerminalTrait>,
     /// The terminal's own colours, as far as it tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colors: Option<Colors>,
     /// The session to show first; the focused one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+}
+
+/// In what a terminal differs from the usual one, which has 256 colours, UTF-8, and what xterm and most others know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TerminalTrait {
+    /// It shows any colour.
+    #[serde(rename = "truecolor")]
+    DirectColors,
+    /// It knows the kitty keyboard protocol.
+    KittyKeyboard,
+    /// It knows xterm's modifyOtherKeys.
+    ModifyOtherKeys,
+    /// It has 16 colours.
+    #[serde(rename = "16-colors")]
+    SixteenColors,
+    /// It has 8 colours.
+    #[serde(rename = "8-colors")]
+    EightColors,
+    /// It has no colours.
+    Monochrome,
+    /// The operator wants no colours in the status bar and the lines between panes.
+    NoColor,
+    /// It does not take UTF-8.
+    #[serde(rename = "not-utf-8")]
+    NotUtf8,
+    /// It knows no links, no shapes of underlines or of the cursor, and no synchronized output.
+    NoExtensions,
+    /// It would show operating system commands (OSC) as text.
+    NoStrings,
+    /// One of a newer version.
+    #[serde(other)]
+    Other,
 }
 
 /// The colours of a terminal where a program chooses none: red, green and blue.

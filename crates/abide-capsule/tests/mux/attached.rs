@@ -252,9 +252,12 @@ fn the_last_words_of_a_session_are_not_lost_though_a_grandchild_keeps_its_termin
     capsule.call(&Spawn { spec: Box::new(shell("brief", script)), focus: false });
     let reply = capsule.wait("brief", Until::Exit);
     assert_eq!(reply.exit, Some(Exit::Code(7)));
-    let recovered = Recovered::read(&capsule.unit.journal(&id("brief"))).unwrap();
-    let checkpoint = recovered.checkpoint.as_ref().unwrap();
-    let term = Term::restore(&checkpoint.blob, Options::default()).unwrap();
+    // No waiting client waits for the disk too.
+    let journal = capsule.unit.journal(&id("brief"));
+    let blob = wait_for("the last checkpoint", || {
+        Some(Recovered::read(&journal).ok()?.checkpoint.as_ref()?.blob.clone())
+    });
+    let term = Term::restore(&blob, Options::default()).unwrap();
     assert!(term.text().contains("last words"));
 }
 

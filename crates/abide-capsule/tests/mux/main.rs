@@ -10,6 +10,7 @@
 mod attached;
 mod control;
 mod keyboard;
+mod kinds;
 mod lent;
 mod parts;
 mod restored;
@@ -39,7 +40,8 @@ fn main() {
         ["client", rest @ ..] => terminal::play_client(rest),
         ["session", part, rest @ ..] => parts::run(part, rest),
         _ => harness::run(
-            &[attached::ALL, keyboard::ALL, control::ALL, trouble::ALL, restored::ALL, lent::ALL].concat(),
+            &[attached::ALL, keyboard::ALL, control::ALL, trouble::ALL, restored::ALL, lent::ALL, kinds::ALL]
+                .concat(),
         ),
     }
 }

@@ -24,8 +24,11 @@ pub fn play_client(args: &[&str]) {
         panic!("client UNIT RESULT [read-only] [panic=FILE] [session=ID]")
     };
     let session = flags.iter().find_map(|flag| flag.strip_prefix("session="));
-    let options =
-        AttachOptions { session: session.map(id), read_only: flags.contains(&"read-only"), prefix: 0 };
+    let options = AttachOptions {
+        session: session.map(id),
+        read_only: flags.contains(&"read-only"),
+        ..AttachOptions::default()
+    };
     // In the middle of everything, from a thread that has nothing to do with it, as soon as the file is there.
     let panicking = flags.iter().find_map(|flag| flag.strip_prefix("panic=")).map(|file| {
         let file = PathBuf::from(file);
@@ -63,6 +66,12 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn attach(capsule: &Capsule, cols: u16, rows: u16, flags: &[&str]) -> Self {
+        let env = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+        Self::attach_as(capsule, cols, rows, flags, &env)
+    }
+
+    /// A terminal that these variables describe.
+    pub fn attach_as(capsule: &Capsule, cols: u16, rows: u16, flags: &[&str], env: &[(&str, &str)]) -> Self {
         let open = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(open).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
@@ -75,7 +84,10 @@ impl Terminal {
         let result = capsule.file(&format!("result-{number}"));
         let mut command = Command::new(exe().as_os_str());
         command.arg("client").arg(capsule.unit.path()).arg(&result).args(flags);
-        command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
+        for name in ["TERM", "COLORTERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "TMUX"] {
+            command.env_remove(name);
+        }
+        command.envs(env.iter().copied());
         let stdio = || Stdio::from(slave.try_clone().unwrap());
         command.stdin(stdio()).stdout(stdio());
         // SAFETY: system calls only.

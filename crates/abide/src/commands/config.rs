@@ -109,8 +109,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
 }
 
-/// Settings that running instances take over at once, and those that count from the next start on. All others are read
-/// when they are needed.
+/// Settings that running instances take over at once, those that count for clients that attach from then on, and those
+/// that count from the next start on. All others are read when they are needed.
+const AT_ATTACHING: &str = "terminal.truecolor";
 const LIVE: [&str; 3] = ["prefix", "status_bar", "terminal."];
 const AT_START: [&str; 7] = ["scrollback", "journal", "substrate", "unit", "place", "env.", "agents."];
 
@@ -127,6 +128,9 @@ fn tell_running(key: &str, context: &Context) -> Outcome {
     if concerns(&AT_START) {
         let line = "Running instances keep the old value; it counts from their next start on (`abide stop`, `abide resume`).";
         return Ok(context.printer.line(line)?);
+    }
+    if key == AT_ATTACHING {
+        return Ok(context.printer.line("It counts from the next `abide hardline` on.")?);
     }
     if !concerns(&LIVE) {
         return Ok(());

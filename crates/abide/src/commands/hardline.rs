@@ -184,8 +184,11 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
     if let Some(outer) = outer {
         tracing::info!(%id, outer = %outer.to_string_lossy(), "attaching from inside another session");
     }
-    let prefix = context.config.load().map_or(0, |settings| settings.prefix.byte());
-    let options = AttachOptions { session, read_only, prefix };
+    let (prefix, truecolor) = context.config.load().map_or_else(
+        |_| Default::default(),
+        |settings| (settings.prefix.byte(), settings.terminal.truecolor),
+    );
+    let options = AttachOptions { session, read_only, prefix, truecolor };
     note_visit(id, session, context);
     let end = substrate::of(&context.store, id).attach(&options).map_err(CommandError::failed)?;
     if let AttachEnd::Detached(_) = end {

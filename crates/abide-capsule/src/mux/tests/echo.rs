@@ -7,14 +7,22 @@ use proptest::prelude::*;
 
 use crate::mux::bar::Bar;
 use crate::mux::compose::{Scene, Seen, Shape, Source, tab_area};
+use crate::mux::display::{Charset, Depth, Display};
 use crate::mux::glyph::{Glyph, LinkPolicy, Strings, Text};
 use crate::mux::layout::{Direction, Layout};
 use crate::mux::mirror::{KeyProtocols, Outer};
 use crate::mux::paint::Painter;
 use crate::mux::place::Placement;
 use crate::mux::scroll::Scroll;
-use crate::mux::sgr::Depth;
 use crate::session::{SessionId, Size};
+
+const DIRECT: Display = Display {
+    depth: Depth::Direct,
+    charset: Charset::Unicode,
+    extensions: true,
+    strings: true,
+    no_color: false,
+};
 
 /// A client with its terminal, in front of a tab of up to three sessions.
 struct Bench {
@@ -65,7 +73,7 @@ impl Bench {
             overlay: Vec::new(),
             held: false,
             strings: Strings::new(LinkPolicy::Harmless),
-            painter: Painter::new(client, Depth::Direct),
+            painter: Painter::new(client, DIRECT),
             seen: Seen::default(),
             outer: term(client),
         }
@@ -103,12 +111,12 @@ impl Bench {
             covered: false,
         };
         let tabs = Bar::Tabs { instance: "ab-漢".into(), tabs: Vec::new(), right: "right".into() };
-        Scene { shape, sources, bar: tabs }
+        Scene { shape, sources, bar: tabs, chrome: DIRECT.chrome() }
     }
 
     /// Draws a frame and lets the outer terminal show it.
     fn draw(&mut self) -> Vec<u8> {
-        let mut painter = std::mem::replace(&mut self.painter, Painter::new(self.client, Depth::Direct));
+        let mut painter = std::mem::replace(&mut self.painter, Painter::new(self.client, DIRECT));
         let mut seen = std::mem::take(&mut self.seen);
         let mut strings = std::mem::replace(&mut self.strings, Strings::new(LinkPolicy::Harmless));
         self.scene().draw(&mut painter, &mut seen, &mut strings);
