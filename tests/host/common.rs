@@ -1,6 +1,9 @@
 //! A machine with a stub agent on it, and what the tests ask about its instances.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use abide_testkit::{Sandbox, eventually};
 use serde_json::Value;
@@ -37,6 +40,61 @@ while IFS= read -r line; do
 done"#;
     sandbox.add_program("stub", script);
     Host { sandbox }
+}
+
+/// The same, on a machine where somebody looks at the list all the time: no look may change what it looks at.
+pub fn watched_host() -> Watched {
+    let host = host();
+    let over = Arc::new(AtomicBool::new(false));
+    let mut command = host.command(host.program());
+    command.arg("ls").env(LOOKER, "1").stdout(Stdio::null()).stderr(Stdio::null());
+    let looking = {
+        let over = over.clone();
+        std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                command.status().unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        })
+    };
+    Watched { _looker: Looker { over, looking: Some(looking) }, host }
+}
+
+/// In the environment of the process that looks at the list.
+const LOOKER: &str = "ABIDE_TEST_LOOKER";
+
+/// A machine whose list is looked at all the time.
+pub struct Watched {
+    // Before the machine, which ends what is left on it.
+    _looker: Looker,
+    host: Host,
+}
+
+impl std::ops::Deref for Watched {
+    type Target = Host;
+    fn deref(&self) -> &Host {
+        &self.host
+    }
+}
+
+impl std::ops::DerefMut for Watched {
+    fn deref_mut(&mut self) -> &mut Host {
+        &mut self.host
+    }
+}
+
+struct Looker {
+    over: Arc<AtomicBool>,
+    looking: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Looker {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(looking) = self.looking.take() {
+            let _ = looking.join();
+        }
+    }
 }
 
 impl Host {
@@ -111,8 +169,9 @@ impl Host {
             let Ok(command) = std::fs::read(dir.join("cmdline")) else { continue };
             let environment = std::fs::read(dir.join("environ")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            let ours = command.contains(&root) || String::from_utf8_lossy(&environment).contains(&root);
-            if ours && !command.is_empty() && !command.starts_with("tmux ") {
+            let environment = String::from_utf8_lossy(&environment);
+            let ours = command.contains(&root) || environment.contains(&root);
+            if ours && !environment.contains(LOOKER) && !command.is_empty() && !command.starts_with("tmux ") {
                 found.push(format!("{} {command}", entry.file_name().to_string_lossy()));
             }
         }
@@ -152,10 +211,7 @@ impl Drop for Host {
     fn drop(&mut self) {
         for process in self.processes() {
             let pid = process.split(' ').next().unwrap_or_default().to_owned();
-            let _ = std::process::Command::new("kill")
-                .args(["-KILL", &pid])
-                .stderr(std::process::Stdio::null())
-                .status();
+            let _ = std::process::Command::new("kill").args(["-KILL", &pid]).stderr(Stdio::null()).status();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use abide_testkit::eventually;
 
-use crate::common::{alive, exists, host, wait_for_death};
+use crate::common::{alive, exists, wait_for_death, watched_host as host};
 
 #[test]
 fn what_is_loaded_runs_and_is_listed_and_what_is_stopped_is_kept() {

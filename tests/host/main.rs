@@ -16,6 +16,8 @@ mod held;
 mod leave;
 mod leave_answers;
 mod lifecycle;
+mod liveness;
+mod liveness_places;
 mod records;
 mod script;
 mod survive;

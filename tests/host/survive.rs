@@ -2,7 +2,7 @@
 
 use abide_testkit::eventually;
 
-use crate::common::{alive, host, kill, wait_for_death};
+use crate::common::{alive, kill, wait_for_death, watched_host as host};
 
 #[test]
 fn the_mux_may_die_any_number_of_times() {

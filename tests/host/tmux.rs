@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use abide_engine::{live, substrate};
+use abide_model::liveness::SupervisorLock;
 use abide_store::Store;
 use abide_testkit::{Terminal, eventually};
 
@@ -538,7 +539,7 @@ fn dropping_whatever_reaches_a_session_ends_nothing() {
         drop(held);
         let held = substrate::of(&store, id.parse().unwrap());
         assert_eq!(held.status().unwrap().sessions[0].pid, before);
-        assert_eq!(held.lives(), Some(true));
+        assert_eq!(held.lock(), SupervisorLock::Held);
         assert_eq!(host.state(&id), "active");
     }
     let id = capsule.load(&[]);

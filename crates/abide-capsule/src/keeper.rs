@@ -10,15 +10,19 @@
 mod args;
 mod ending;
 mod launch;
+mod lock;
 mod mux;
 mod record;
+mod reserve;
 mod spawn;
 mod start;
+mod stop;
+mod takeover;
 mod upgrade;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use abide_model::vars;
@@ -27,26 +31,26 @@ use abide_sys::resident;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-pub use args::{ArgsError, Config, KeeperArgs};
+pub use args::{ArgsError, Config, KeeperArgs, OWN_IMAGE};
 pub use ending::holds_others;
 pub use launch::{LaunchError, Launched, Launching};
+pub use lock::{Claim, remove_stale_socket, supervisor_lock};
 pub use record::{ExitRecord, RecordedSession, StopReason};
+pub use stop::OperatorStop;
 pub use upgrade::probe;
 
-use crate::daemons;
-use crate::link::{SessionInfo, ToKeeper, ToMux};
+use crate::link::{LINK_VERSION, SessionInfo, ToKeeper, ToMux};
 use crate::session::{Exit, SessionId, Size, SpawnSpec};
-use crate::signals::SignalFd;
+use crate::signals::{ArrivedSignal, SignalFd};
 use crate::socket::SocketFile;
-use crate::text::OsText;
 use crate::unit::Unit;
 pub(crate) use ending::{Ending, Scope};
 use mux::Mux;
+use reserve::Reserve;
 use spawn::SpawnError;
-use upgrade::{SavedSession, State};
+use stop::{OutsideSignal, Phase, Stop};
+use takeover::Upgrade;
 
-/// How long a stopping capsule waits for the mux to read what its sessions wrote last.
-const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 /// How long a mux may take to bring its journals to disk and go.
 const RETIRE_WITHIN: Duration = Duration::from_secs(2);
 /// For how many of its longest pauses a mux may stay away before what ended sessions wrote last is given up.
@@ -63,11 +67,15 @@ struct Keeper {
     socket: SocketFile,
     signals: SignalFd,
     record: ExitRecord,
+    /// Room for the last record, should the disk be full by then.
+    reserve: Reserve,
     /// In the order in which they were started, which is the order of their tabs.
     sessions: Vec<Session>,
     had_sessions: bool,
     mux: Mux,
     kills: Vec<Ending>,
+    /// What ended the mux, if another process did.
+    outside: Option<OutsideSignal>,
     stop: Option<Stop>,
     upgrade: Option<Upgrade>,
 }
@@ -81,30 +89,11 @@ struct Session {
     exit: Option<(Exit, Instant)>,
 }
 
-/// The capsule is stopping: first the processes end, then their output is read, then the mux goes.
-struct Stop {
-    reason: StopReason,
-    note: String,
-    phase: Phase,
-}
-
-enum Phase {
-    Ending(Ending),
-    Draining { until: Instant },
-    Retiring { until: Instant },
-}
-
-/// The new binary was found fit; the old mux is on its way out.
-struct Upgrade {
-    exe: OsText,
-    retired_by: Instant,
-}
-
 /// Runs a keeper to its end; gives the process's exit code. Call it with one thread: signals are blocked for it alone.
 pub fn run(args: KeeperArgs) -> i32 {
     spawn::close_on_exec_all();
     let started = match args {
-        KeeperArgs::Serve(config) => Keeper::start(config),
+        KeeperArgs::Serve(config) => Keeper::start_serving(config),
         KeeperArgs::Launched(config) => Keeper::start_launched(config),
         KeeperArgs::Resume(fd) => Keeper::resume(fd),
     };
@@ -119,11 +108,6 @@ pub fn run(args: KeeperArgs) -> i32 {
 
 impl Keeper {
     fn serve(mut self) -> i32 {
-        // Not before: whoever launched us waits for the first session, and for nothing else.
-        if let Err(err) = self.unit.prepare_state() {
-            tracing::error!("the state of the capsule can not be written: {err}");
-        }
-        self.save_record();
         let failed = loop {
             match self.step() {
                 Ok(false) => {}
@@ -145,8 +129,8 @@ impl Keeper {
     /// Waits for something to happen and deals with it; true when there is nothing left to keep.
     fn step(&mut self) -> io::Result<bool> {
         self.wait()?;
-        while let Some(signal) = self.signals.next()? {
-            self.on_signal(signal);
+        while let Some(arrived) = self.signals.next_with_value()? {
+            self.on_signal(arrived);
         }
         self.reap()?;
         self.mux.flush();
@@ -175,10 +159,13 @@ impl Keeper {
         [self.mux.deadline(), kills, stop, upgrade, unread].into_iter().flatten().min()
     }
 
-    fn on_signal(&mut self, signal: i32) {
-        match signal {
-            libc::SIGTERM | libc::SIGINT => self.begin_stop(StopReason::Sigterm, format!("signal {signal}")),
-            libc::SIGUSR1 => self.mux.abandon("asked to by a signal"),
+    fn on_signal(&mut self, arrived: ArrivedSignal) {
+        match (arrived.signal, arrived.value.and_then(OperatorStop::from_value)) {
+            (libc::SIGTERM, Some(stop)) => self.begin_stop(StopReason::Operator, stop.note().to_owned()),
+            (signal @ (libc::SIGTERM | libc::SIGINT), _) => {
+                self.begin_stop(StopReason::Sigterm, format!("signal {signal}"));
+            }
+            (libc::SIGUSR1, _) => self.mux.abandon("asked to by a signal"),
             _ => {}
         }
     }
@@ -203,6 +190,7 @@ impl Keeper {
         };
         if self.mux.pid() == Some(pid) {
             tracing::info!(pid = pid.as_raw_nonzero(), %exit, "the mux ended");
+            self.mux.was_reaped();
             // What it asked for before it died was promised to a client.
             self.hear_mux();
             self.mux.died(Instant::now());
@@ -212,7 +200,8 @@ impl Keeper {
         };
         session.exit = Some((exit, Instant::now()));
         let id = session.spec.id;
-        self.record.session_ended(&id, exit, self.stop.is_some());
+        let stopped = self.stop.is_some() || self.outside.is_some_and(OutsideSignal::is_recent);
+        self.record.session_ended(&id, exit, stopped);
         self.save_record();
         self.mux.send(ToMux::Exited { id, exit }, None);
     }
@@ -248,6 +237,7 @@ impl Keeper {
             }
             ToKeeper::Drained { id } => self.sessions.retain(|s| s.spec.id != id || s.exit.is_none()),
             ToKeeper::Shutdown { note } => self.begin_stop(StopReason::Operator, note),
+            ToKeeper::Signalled { signal } => self.mux_signalled(signal),
             ToKeeper::Upgrade { exe } => self.begin_upgrade(exe),
             ToKeeper::Unknown => tracing::warn!("the mux sent a message of another version"),
         }
@@ -264,7 +254,7 @@ impl Keeper {
         self.advance_upgrade(now);
         self.let_go(now);
         if self.had_sessions && self.sessions.is_empty() {
-            self.begin_stop(StopReason::LastSessionEnded, String::new());
+            self.stop_after_last_session();
         }
         Ok(self.advance_stop(now))
     }
@@ -324,6 +314,7 @@ impl Keeper {
             return;
         }
         let hello = ToMux::Hello {
+            link: LINK_VERSION,
             generation: self.config.generation,
             unit: self.config.unit.clone(),
             options: self.config.options.clone(),
@@ -391,111 +382,9 @@ impl Keeper {
         Duration::from_millis(self.config.grace_ms)
     }
 
-    fn begin_stop(&mut self, reason: StopReason, note: String) {
-        if self.stop.is_some() {
-            return;
-        }
-        tracing::info!(?reason, note, "stopping");
-        self.call_off_upgrade();
-        self.mux.send(ToMux::Shutdown { note: note.clone() }, None);
-        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
-        let ending = Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now());
-        self.stop = Some(Stop { reason, note, phase: Phase::Ending(ending) });
-    }
-
-    /// Takes the stop as far as it goes now; true at its end.
-    fn advance_stop(&mut self, now: Instant) -> bool {
-        let Some(stop) = &mut self.stop else { return false };
-        if let Phase::Ending(ending) = &mut stop.phase {
-            if !ending.advance(self.mux.pid(), now) {
-                return false;
-            }
-            stop.phase = Phase::Draining { until: now + DRAIN_WITHIN };
-        }
-        if let Phase::Draining { until } = stop.phase {
-            if !self.sessions.is_empty() && now < until {
-                return false;
-            }
-            stop.phase = Phase::Retiring { until: now + RETIRE_WITHIN };
-            self.mux.retire();
-        }
-        let late = matches!(stop.phase, Phase::Retiring { until } if until <= now);
-        if late {
-            self.mux.abandon("it does not finish");
-        }
-        late || self.mux.pid().is_none()
-    }
-
-    fn begin_upgrade(&mut self, exe: OsText) {
-        let busy = self.stop.is_some() || self.upgrade.is_some() || !self.kills.is_empty();
-        let fit = if busy {
-            Err("something is being ended or upgraded just now; try again in a few seconds".to_owned())
-        } else {
-            upgrade::check(exe.as_path())
-        };
-        match fit {
-            Ok(()) => {
-                self.upgrade = Some(Upgrade { exe, retired_by: Instant::now() + RETIRE_WITHIN });
-                self.mux.retire();
-            }
-            Err(text) => self.mux.send(ToMux::UpgradeFailed { text }, None),
-        }
-    }
-
-    /// What is being ended is ended by whom it was begun: the new program would know nothing of it, and take the end of a
-    /// stopped session for its own wish.
-    fn call_off_upgrade(&mut self) {
-        if self.upgrade.take().is_some() {
-            tracing::warn!("the upgrade is called off, because something is being ended");
-            self.mux.revive(Instant::now());
-        }
-    }
-
-    /// Once the old mux is gone, becomes the new program. If that fails, everything goes on as before.
-    fn advance_upgrade(&mut self, now: Instant) {
-        let Some(upgrade) = &mut self.upgrade else { return };
-        if self.mux.pid().is_some() {
-            if now >= upgrade.retired_by {
-                upgrade.retired_by = now + RETIRE_WITHIN;
-                self.mux.abandon("it does not finish");
-            }
-            return;
-        }
-        let exe = upgrade.exe.clone();
-        let state = self.state(&exe);
-        let masters = self.sessions.iter().map(|session| session.master.as_fd());
-        let keep: Vec<_> = masters.chain([self.lock.as_fd(), self.listener.as_fd()]).collect();
-        let err = upgrade::exec(&exe, &state, &keep);
-        tracing::error!("the upgrade failed, going on as before: {err}");
-        self.upgrade = None;
-        self.mux.revive(now);
-    }
-
-    fn state(&self, exe: &OsText) -> State {
-        let mut config = self.config.clone();
-        if let Some(program) = config.mux.first_mut() {
-            *program = exe.clone();
-        }
-        let saved = |session: &Session| SavedSession {
-            spec: session.spec.clone(),
-            pid: session.pid.as_raw_nonzero().get(),
-            master: session.master.as_raw_fd(),
-            exit: session.exit.map(|(exit, _)| exit),
-        };
-        State {
-            config,
-            lock: self.lock.as_raw_fd(),
-            listener: self.listener.as_raw_fd(),
-            socket: self.socket,
-            record: self.record.clone(),
-            had_sessions: self.had_sessions,
-            sessions: self.sessions.iter().map(saved).collect(),
-        }
-    }
-
     fn save_record(&self) {
         if let Err(err) = self.record.write(&self.unit) {
-            tracing::error!("the exit record can not be written: {err}");
+            tracing::error!("the exit record cannot be written: {err}");
         }
     }
 }

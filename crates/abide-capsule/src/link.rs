@@ -24,6 +24,9 @@ use serde::{Deserialize, Serialize};
 use crate::session::{Exit, SessionId, Size, SpawnSpec};
 use crate::text::OsText;
 
+/// The version of what is said here. A mux refuses a keeper that says more than it knows.
+pub const LINK_VERSION: u32 = 1;
+
 /// The longest message.
 pub const MAX_MESSAGE: usize = 1 << 20;
 /// Longer messages travel in a memfd. Well below every system's default send buffer.
@@ -40,6 +43,9 @@ const IN_MEMFD: u8 = b'M';
 pub enum ToMux {
     /// The first message; carries the listening socket.
     Hello {
+        /// The version of the link that the keeper speaks; 0 for keepers that did not say so.
+        #[serde(default)]
+        link: u32,
         /// Which run of the instance this is.
         generation: u64,
         /// The unit directory.
@@ -153,6 +159,11 @@ pub enum ToKeeper {
     Shutdown {
         /// In whose words.
         note: String,
+    },
+    /// Another process told the mux to end, as a logout does. It ends, and another mux may follow.
+    Signalled {
+        /// The signal's number.
+        signal: i32,
     },
     /// Continue on another binary, without ending a session.
     Upgrade {

@@ -44,6 +44,16 @@ impl Unit {
         self.0.join("run/panes.lock")
     }
 
+    /// Locked while panes of tmux change the exit record, which one does at a time.
+    pub fn record_lock(&self) -> PathBuf {
+        self.0.join("run/record.lock")
+    }
+
+    /// Locked for as long as a process starts the unit.
+    pub fn starter_lock(&self) -> PathBuf {
+        self.0.join("run/starter.lock")
+    }
+
     /// Holds the exit record.
     pub fn state_dir(&self) -> PathBuf {
         self.0.join("state")
@@ -62,6 +72,11 @@ impl Unit {
     /// What its sessions were last seen doing.
     pub fn last_seen(&self) -> PathBuf {
         self.0.join("state/last-seen.json")
+    }
+
+    /// Room for the exit record, should the disk be full when the run ends.
+    pub fn exit_record_reserve(&self) -> PathBuf {
+        self.0.join("state/exit.reserve")
     }
 
     /// Where the keeper's standard error goes.

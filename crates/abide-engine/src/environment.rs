@@ -11,6 +11,9 @@ use abide_model::{InstanceId, SessionId, vars};
 const OF_THE_OUTER_TERMINAL: &[&str] = &[
     vars::ABIDE_AGENT,
     vars::ABIDE_CRASH_AT,
+    vars::ABIDE_PAUSE_AT,
+    vars::ABIDE_TEST_BOOT,
+    vars::ABIDE_TEST_MACHINE,
     vars::ABIDE_EXE,
     vars::ABIDE_GENERATION,
     vars::ABIDE_INSTANCE,

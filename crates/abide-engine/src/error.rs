@@ -54,6 +54,26 @@ pub enum Error {
     /// It does not stop, so everything stays where it is.
     #[error("ab-{0} does not stop; `abide explain {0}` names its processes")]
     StillRuns(InstanceId),
+    /// Whether it runs is not known, so nothing is changed.
+    #[error(
+        "whether {} runs is not known: {why}; nothing was changed. Ask where it was started; \
+         if you know that nothing of it runs anywhere, `abide stop {id} --not-running` says so",
+        id.display_name()
+    )]
+    LivenessUnknown {
+        /// The instance.
+        id: InstanceId,
+        /// Why it is not known.
+        why: String,
+    },
+    /// Its processes have ended, and that could not be written down.
+    #[error("{}: its processes have ended, but that could not be written down: {error}; the next `abide ls` tries again", id.display_name())]
+    EndedUnwritten {
+        /// The instance.
+        id: InstanceId,
+        /// Why not.
+        error: abide_store::Error,
+    },
     /// Something else, which nobody has to tell from the rest.
     #[error("{0}")]
     Other(String),

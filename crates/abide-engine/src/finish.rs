@@ -3,7 +3,9 @@
 //! Every path that ends an instance leads here, and nothing depends on the foreground process staying alive: each step
 //! can be repeated, and whoever comes next finishes what a crash cut short.
 
-use abide_capsule::keeper::{ExitRecord, StopReason};
+use std::time::{Duration, Instant};
+
+use abide_capsule::keeper::{ExitRecord, OperatorStop, StopReason, remove_stale_socket};
 use abide_capsule::mux::given_names;
 use abide_capsule::session::Exit as ProcessExit;
 use abide_capsule::unit::Unit;
@@ -12,15 +14,18 @@ use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
 use abide_model::status::{Ending, Gone, Kept};
 use abide_model::{
-    Decided, Event, Extra, Instance, InstanceId, Policy, Session, SessionId, Status, Timestamp,
+    Decided, Event, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, Timestamp,
 };
 use abide_store::{Store, UnitLock, outcomes};
-use abide_sys::{clock, crash, process};
+use abide_sys::{clock, crash, host};
 
 use crate::daemons::SPARED;
 use crate::error::Error;
 use crate::follow::{self, Look};
-use crate::{boot, live, processes, session_end, substrate, trees};
+use crate::{boot, live, liveness, processes, session_end, substrate, trees};
+
+/// How long a supervisor that has written down its end may take to be gone.
+const TO_RELEASE_LOCK: Duration = Duration::from_secs(5);
 
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,13 +82,9 @@ fn note_obstacle(store: &Store, id: InstanceId, obstacle: &str) {
 /// yet runs on. Its trees are made known to git again, as far as they were given up.
 pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<Instance, Error> {
     let instance = store.update(id, |instance| -> Result<Instance, Error> {
-        let Some(runs) = substrate::of(store, id).lives() else {
-            let name = id.display_name();
-            return Err(Error::Other(format!(
-                "whether {name} still runs is not known, so nothing was changed; `abide explain {id}` says more"
-            )));
-        };
-        let event = Event::RemovalTakenBack { runs };
+        let judged = liveness::of(store, instance);
+        liveness::require_known(id, &judged)?;
+        let event = Event::RemovalTakenBack { runs: judged.decision == Liveness::Alive };
         instance.apply(&event, "the operator took its removal back", clock::now())?;
         Ok(instance.clone())
     })?;
@@ -93,6 +94,9 @@ pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<I
 
 fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
     let unit = live::unit(store, id);
+    if !is_over(store, &store.read(id)?)? {
+        return Ok(Outcome::Running);
+    }
     let (mut lock, record, verdict) = looked_at(store, id, &unit, policy)?;
     let mut instance = lock.instance().clone();
     if let Some(record) = &record {
@@ -103,17 +107,15 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
     }
     let mut decided = false;
     if instance.status.status == Status::Active {
-        let Some((mut event, mut because)) = decision_on(&instance, &unit, record.as_ref(), policy, verdict)
-        else {
+        // It may have been started again while its trees were looked at.
+        if !is_over(store, &instance)? {
             return Ok(Outcome::Running);
-        };
+        }
+        let (mut event, mut because) = decision_on(&instance, record.as_ref(), policy, verdict);
         if let (Event::LeftFinishing(_), Some(guest)) = (&event, trees::guest(store, id)) {
             (event, because) = (Event::LeftKeeping(Kept::Unknown), guest);
         }
         tracing::info!(%id, "finish: {because}");
-        // A keeper that was killed could not take its socket with it. Before the decision is written down: nobody looks
-        // at what a kept instance still has there.
-        let _ = std::fs::remove_file(unit.socket());
         // Whatever the table refuses stays as it is, and is looked at again below.
         decided = instance.apply(&event, &because, clock::now()).unwrap_or(false);
     }
@@ -124,9 +126,7 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
     let because = instance.status.because.clone();
     match instance.status.status {
         Status::Ending(_) => {
-            if !stop_processes(&unit, id) {
-                return Err(Error::StillRuns(id));
-            }
+            stop_processes(store, &unit, &instance)?;
             crash::point("engine.finish.stopped");
             // What may be work stays in the trash for its whole time.
             lock.note_work(trees::may_hold_work(store, &instance))?;
@@ -142,6 +142,10 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
             Ok(Outcome::Removed { because, left })
         }
         Status::Restorable(_) => {
+            // Not before the decision is on disk: without its socket a run that goes on could not be reached.
+            if let Err(error) = remove_stale_socket(&unit) {
+                tracing::warn!(%id, "the socket of a dead capsule cannot be removed: {error}");
+            }
             // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
             if decided {
                 note_outcome(store, &instance, "kept", &because);
@@ -193,31 +197,48 @@ fn verdict(
     }
 }
 
-/// What an active instance's exit record means for it; `None` while its capsule lives, or while nobody can tell.
+/// Whether the run of an active instance is over; an error where that is not known. What is not active has no run.
+fn is_over(store: &Store, instance: &Instance) -> Result<bool, Error> {
+    if instance.status.status != Status::Active {
+        return Ok(true);
+    }
+    let deadline = Instant::now() + TO_RELEASE_LOCK;
+    loop {
+        let judged = liveness::of(store, instance);
+        liveness::require_known(instance.id, &judged)?;
+        // One that has written down its end lets go of its lock in a moment.
+        let leaving =
+            || record_of(&live::unit(store, instance.id), instance).is_some_and(|r| r.reason.is_some());
+        match judged.decision {
+            Liveness::Alive if leaving() && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            decision => return Ok(decision == Liveness::Dead),
+        }
+    }
+}
+
+/// What the exit record of an active instance means for it, whose run is over.
 fn decision_on(
     instance: &Instance,
-    unit: &Unit,
     record: Option<&ExitRecord>,
     policy: Option<Policy>,
     verdict: Verdict,
-) -> Option<(Event, String)> {
-    let Some(record) = record else {
-        return Some((Event::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()));
-    };
-    let stopped = match record.reason {
+) -> (Event, String) {
+    let stopped = match record.and_then(|record| record.reason) {
         Some(StopReason::LastSessionEnded) => {
             // Nobody has decided that this is the end of it.
             if let Some(why) = instance.sessions.iter().find_map(Session::cut_short) {
-                return Some((Event::CapsuleGone(Gone::Crashed), why));
+                return (Event::CapsuleGone(Gone::Crashed), why);
             }
             Stopped::LastSessionEnded
         }
         Some(StopReason::Sigterm) => Stopped::Signalled,
         Some(StopReason::Fatal) => Stopped::Fatal,
         Some(StopReason::Operator) => {
-            return Some((Event::CapsuleGone(Gone::Stopped), "the operator stopped it".to_owned()));
+            return (Event::CapsuleGone(Gone::Stopped), "the operator stopped it".to_owned());
         }
-        None => return gone_without_a_word(unit, record),
+        None => return gone_without_a_word(instance, record),
     };
     let policy = instance.policy.or(policy).unwrap_or(Policy::Keep);
     let Decided { decision, reason } = decide::leave(&Leaving { policy, stopped, verdict });
@@ -225,17 +246,19 @@ fn decision_on(
         Leave::Finish(why) => Event::LeftFinishing(why),
         Leave::Keep(kept) => Event::LeftKeeping(kept),
     };
-    Some((event, reason.into_owned()))
+    (event, reason.into_owned())
 }
 
-/// The record says `running`: what holds the sessions lives, or died without writing.
-fn gone_without_a_word(unit: &Unit, record: &ExitRecord) -> Option<(Event, String)> {
-    match substrate::at(unit.clone()).lives() {
-        Some(true) | None => None,
-        Some(false) if record.keeper.boot != process::boot_id() => {
-            Some((Event::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned()))
+/// What held the sessions died without writing why.
+fn gone_without_a_word(instance: &Instance, record: Option<&ExitRecord>) -> (Event, String) {
+    let recorded = || record.map(|record| record.keeper.boot.clone());
+    let boot = instance.started_on.as_ref().map(|start| start.boot.clone()).or_else(recorded);
+    match (boot, record) {
+        (Some(boot), _) if boot != host::boot_id() => {
+            (Event::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned())
         }
-        Some(false) => Some((Event::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned())),
+        (_, Some(_)) => (Event::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned()),
+        (_, None) => (Event::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()),
     }
 }
 
@@ -290,14 +313,15 @@ pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -
     Exit { code, signal, stopped, at, why: None, cut: None, extra: Extra::new() }
 }
 
-/// Makes sure that nothing runs of what is about to be removed; whether that is so.
-fn stop_processes(unit: &Unit, id: InstanceId) -> bool {
+/// Makes sure that nothing runs of what is about to be removed.
+fn stop_processes(store: &Store, unit: &Unit, instance: &Instance) -> Result<(), Error> {
     let held = substrate::at(unit.clone());
-    let stopped = held.lives() == Some(false) || held.stop("it is being removed");
-    if stopped {
-        processes::end_leftovers(id, unit);
+    let judged = liveness::judged(store, instance, held.as_ref());
+    liveness::require_known(instance.id, &judged)?;
+    if judged.decision == Liveness::Alive && !held.stop(OperatorStop::Remove) {
+        return Err(Error::StillRuns(instance.id));
     }
-    stopped
+    processes::end_leftovers(unit, instance.id)
 }
 
 fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {
@@ -357,6 +381,7 @@ pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Re
         return Err(Error::Other(format!("{name} can not be removed: {guest}; eject that first")));
     }
     store.update(seen.id, |instance| -> Result<(), Error> {
+        liveness::require_known(instance.id, &liveness::of(store, instance))?;
         // Whoever decided about an earlier run has not seen what was done in a later one.
         if instance.generation != seen.generation {
             let name = seen.id.display_name();

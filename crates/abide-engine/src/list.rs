@@ -8,7 +8,7 @@ use abide_capsule::last_seen::LastSeenAll;
 use abide_capsule::protocol::StatusReply;
 use abide_capsule::unit::Unit;
 use abide_model::session_end::Cut;
-use abide_model::{DecidedBy, Doing, Instance, InstanceId, Place, Session, Timestamp};
+use abide_model::{DecidedBy, Doing, Instance, InstanceId, Liveness, Place, Session, Status, Timestamp};
 use abide_store::{Entry, Store};
 use abide_sys::clock;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::follow::{self, Look};
 use crate::processes::{Leftover, SessionProcesses};
 use crate::protection::Judge;
 use crate::substrate::Survey;
-use crate::{finish, live};
+use crate::{finish, keepers, live, liveness};
 
 /// All instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,6 +28,8 @@ pub struct Listing {
     pub instances: Vec<Row>,
     /// The ones that can not, with the reason.
     pub damaged: Vec<Damaged>,
+    /// Capsules that run although the directory of their instance is gone.
+    pub orphaned: Vec<Orphaned>,
 }
 
 /// One instance.
@@ -57,6 +59,10 @@ pub struct Row {
     pub obstacle: Option<String>,
     /// Whose decision it is, where it needed one: `operator`, `policy` or `undecided`.
     pub decided_by: Option<DecidedBy>,
+    /// Whether it runs, for what is starting or active.
+    pub liveness: Option<Liveness>,
+    /// Why that is believed, or not known.
+    pub liveness_because: Option<String>,
     /// When it was made.
     pub created: Timestamp,
     /// How often it was started.
@@ -117,9 +123,21 @@ pub struct Damaged {
     pub reason: String,
 }
 
+/// A capsule that runs although the directory of its instance is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Orphaned {
+    /// The id of the instance.
+    pub id: String,
+    /// The keeper's process.
+    pub pid: u32,
+    /// The programs that run in it.
+    pub programs: Vec<String>,
+}
+
 /// The listing of what the store holds.
 pub fn listing(entries: Vec<Entry>) -> Listing {
-    let mut listing = Listing { version: 1, instances: Vec::new(), damaged: Vec::new() };
+    let mut listing =
+        Listing { version: 1, instances: Vec::new(), damaged: Vec::new(), orphaned: Vec::new() };
     for entry in entries {
         match entry {
             Entry::Sound(instance) => listing.instances.push(Row::from(&instance)),
@@ -146,6 +164,8 @@ impl From<&Instance> for Row {
             because: instance.status.because.clone(),
             obstacle: instance.status.obstacle.clone(),
             decided_by: instance.status.decided_by,
+            liveness: None,
+            liveness_because: None,
             created: instance.created,
             generation: instance.generation,
             exposed: None,
@@ -185,7 +205,12 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
     let work = || {
         while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut row = row.lock().unwrap_or_else(PoisonError::into_inner);
-            if let ("active", Ok(id)) = (row.state.as_str(), row.id.parse()) {
+            if matches!(row.state.as_str(), "starting" | "active") {
+                judge(&mut row, store, &survey);
+            }
+            if let (Some(Liveness::Alive), "active", Ok(id)) =
+                (row.liveness, row.state.as_str(), row.id.parse())
+            {
                 match survey.at(live::unit(store, id)).status() {
                     Ok(status) => {
                         follow_conversations(&mut row, store, id, &status);
@@ -204,6 +229,22 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
             scope.spawn(work);
         }
     });
+    let orphaned = keepers::orphaned(store).into_iter();
+    listing.orphaned = orphaned
+        .map(|one| Orphaned { id: one.id.to_string(), pid: one.keeper.pid, programs: one.programs })
+        .collect();
+}
+
+/// Adds whether it runs, where it should.
+fn judge(row: &mut Row, store: &Store, survey: &Survey) {
+    let Some(instance) = row.id.parse().ok().and_then(|id| store.read(id).ok()) else { return };
+    let judged = match &instance.status.status {
+        Status::Active => liveness::surveyed(store, &instance, survey),
+        Status::Starting { by, .. } => liveness::of_starter(store, &instance, by),
+        _ => return,
+    };
+    row.liveness = Some(judged.decision);
+    row.liveness_because = Some(judged.reason.into_owned());
 }
 
 /// Adds what ends the instances that run, where a logout or a service would.

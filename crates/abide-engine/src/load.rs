@@ -11,7 +11,7 @@ use abide_model::{
     Substrate, vars,
 };
 use abide_store::{ResolveError, Store};
-use abide_sys::{clock, process};
+use abide_sys::{clock, host, process};
 
 use crate::differences;
 use crate::doctor::Machine;
@@ -100,7 +100,8 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
         ));
     }
     tracing::info!(id = %instance.id, "load: {} because {}", program.decision.name(), program.reason);
-    let started = start::start(around, &instance)?;
+    let claim = start::claim(around.store, instance.id)?;
+    let started = start::start(around, &instance, claim)?;
     Ok(Loaded { id: instance.id, program, warnings: started.warnings })
 }
 
@@ -264,6 +265,7 @@ fn instance(
     recipe.env = env_of(settings, program);
     recipe.configured = Some(differences::configured(around, &request.dir, &request.role, program));
     let mut instance = Instance::starting(id, scope, settings.role.to_string(), recipe, process::this(), now);
+    instance.started_on = Some(host::here().clone());
     instance.name = request.name.clone();
     instance.policy = request.policy;
     instance.dir_identity = moved::identity(&request.dir);

@@ -3,11 +3,15 @@
 use std::time::{Duration, Instant};
 
 use abide_capsule::daemons;
+use abide_capsule::keeper::{LaunchError, supervisor_lock};
 use abide_capsule::unit::Unit;
+use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, vars};
 use abide_sys::process::{Stat, command_line, in_environment};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
+
+use crate::error::Error;
 
 /// How long what a dead capsule left may take to end when asked.
 const GRACE: Duration = Duration::from_secs(2);
@@ -89,12 +93,18 @@ impl SessionProcesses {
 
 /// Ends what is left of the sessions of `instance`, whose keeper is dead. Some agents outlive their terminal; resumed
 /// beside such a one, two processes would write one transcript.
-pub(crate) fn end_leftovers(instance: InstanceId, unit: &Unit) {
+///
+/// Refuses while anything supervises them: whatever runs then is no leftover.
+pub(crate) fn end_leftovers(unit: &Unit, instance: InstanceId) -> Result<(), Error> {
+    if supervisor_lock(unit) != SupervisorLock::Free {
+        return Err(LaunchError::AlreadyRunning.into());
+    }
     let left = SessionProcesses::look().left_of(instance, unit);
     if !left.is_empty() {
         tracing::warn!(%instance, count = left.len(), "ending what an earlier run left behind");
         end(left.iter().map(|process| process.pid).collect());
     }
+    Ok(())
 }
 
 /// Ends the set-up command that `starter` runs for `instance`. No session is among what descends from a starter.

@@ -12,6 +12,7 @@ use abide_store::{Entry, ReadError, Store, TrashName};
 use abide_sys::clock;
 
 use crate::error::Error;
+use crate::keepers::{self, OrphanedCapsule};
 use crate::{finish, reconcile, trash, trees};
 
 /// How long git may take to say what it knows, or to forget it.
@@ -60,6 +61,8 @@ pub struct Plan {
     pub doubtful: Vec<Registration>,
     /// Instances whose removal was decided, tried again just now, and can not be carried out.
     pub stuck: Vec<Instance>,
+    /// Capsules that run although the directory of their instance is gone.
+    pub orphaned: Vec<OrphanedCapsule>,
     /// How many kept instances are not touched because it was not asked for.
     pub left_alone: usize,
 }
@@ -85,8 +88,8 @@ pub fn plan(
     let (worktrees, doubtful) = if blank { (Vec::new(), orphans) } else { (orphans, Vec::new()) };
     let is_stuck = |instance: &&Instance| matches!(instance.status.status, Status::Ending(_));
     let stuck = entries.iter().filter_map(Entry::sound).filter(is_stuck).cloned().collect();
-    let trash = trash::expired(store, settings, None)?;
-    Ok(Plan { instances, trash, worktrees, doubtful, stuck, left_alone })
+    let (trash, orphaned) = (trash::expired(store, settings, None)?, keepers::orphaned(store));
+    Ok(Plan { instances, trash, worktrees, doubtful, stuck, orphaned, left_alone })
 }
 
 /// What git knows of ours in the repository of `dir` that is gone. Somebody may have deleted a unit by hand.
@@ -114,6 +117,14 @@ pub fn carry_out(store: &Store, plan: &Plan, mut told: impl FnMut(&str, Result<(
     for (instance, _) in &plan.instances {
         let gone = finish::discard(store, instance, Ending::Discard, "pruned by the operator").map(drop);
         told(&instance.id.display_name(), gone.map_err(|error| error.to_string()));
+    }
+    for orphan in &plan.orphaned {
+        let gone = match keepers::end(orphan) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("it does not stop".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        told(&orphan.id.display_name(), gone);
     }
     for entry in &plan.trash {
         let gone = store.purge(&entry.decision).map_err(|error| error.to_string());

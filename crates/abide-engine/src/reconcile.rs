@@ -10,13 +10,13 @@ use abide_config::ConfigDir;
 use abide_model::decide;
 use abide_model::evidence::Verdict;
 use abide_model::status::{Ending, Kept};
-use abide_model::{Event, Instance, Policy, Status};
+use abide_model::{Event, Instance, Liveness, Policy, Status};
 use abide_store::{Entry, Store};
-use abide_sys::{clock, process};
+use abide_sys::clock;
 
 use crate::error::Error;
 use crate::substrate::{self, Survey};
-use crate::{finish, live, trash, trees};
+use crate::{finish, live, liveness, trash, trees};
 
 /// How long a look waits for a unit that somebody else holds.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -123,27 +123,44 @@ fn trim_scope(store: &Store, scope: &Scope<'_>, mut kept: Vec<&Instance>, max: u
     changed
 }
 
-/// Settles one instance; whether anything about it may have changed.
+/// Settles one instance; whether anything about it may have changed. What is not known to be dead is left as it is.
 pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Survey) -> bool {
     let id = instance.id;
+    let alive = || liveness::surveyed(store, instance, survey).decision;
     let settled = match &instance.status.status {
-        Status::Active if is_up(store, instance, survey) => return false,
+        Status::Active if alive() != Liveness::Dead => return false,
         Status::Active => finish::finish(store, id, policy(config, instance)).map(drop),
+        Status::Ending(_) if alive() == Liveness::Unknown => return false,
         Status::Ending(_) => finish::finish(store, id, None).map(drop),
-        Status::Starting { .. } if is_up(store, instance, survey) => {
-            let because = "the capsule runs; whoever started it did not say so";
-            stamp(store, instance, &Event::CapsuleSeen, because)
+        // While another process makes the trees, or may be doing so, there is nothing to see in them.
+        Status::Starting { by, .. }
+            if liveness::of_starter(store, instance, by).decision != Liveness::Dead =>
+        {
+            return false;
         }
-        // While somebody makes the trees, or may be doing so, there is nothing to see in them.
-        Status::Starting { by, .. } if process::alive(by) != Some(false) => return false,
-        Status::Starting { .. } => {
-            let at_risk = trees::verdict(store, instance) != Verdict::Clean;
-            stamp(store, instance, &Event::StarterDied { at_risk }, "whoever was starting it is dead")
-                .and_then(|()| finish::finish(store, id, None).map(drop))
+        Status::Starting { .. } => match alive() {
+            Liveness::Alive if has_started(store, instance) => {
+                let because = "the capsule runs; the process that started it did not say so";
+                stamp(store, instance, &Event::CapsuleSeen, because)
+            }
+            // A keeper that lost its launcher ends by itself.
+            Liveness::Alive | Liveness::Unknown => return false,
+            Liveness::Dead => {
+                let at_risk = trees::verdict(store, instance) != Verdict::Clean;
+                let because = "the process that started it is dead";
+                stamp(store, instance, &Event::StarterDied { at_risk }, because)
+                    .and_then(|()| finish::finish(store, id, None).map(drop))
+            }
+        },
+        Status::Restorable(_) if alive() == Liveness::Alive => {
+            stamp(store, instance, &Event::CapsuleSeen, "its supervisor is alive after all")
         }
         Status::Restorable(_) if trees::are_released(store, instance) => {
             let told = |notice: &str| tracing::info!(%id, "{notice}");
             trees::reconnect(store, instance, &told).map(drop)
+        }
+        Status::Restorable(_) if live::unit(store, id).socket().symlink_metadata().is_ok() => {
+            finish::finish(store, id, None).map(drop)
         }
         Status::Restorable(_) | Status::Damaged(_) => return false,
     };
@@ -153,16 +170,10 @@ pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, sur
     true
 }
 
-/// Whether this run goes on. What can not be found out counts as going on.
-fn is_up(store: &Store, instance: &Instance, survey: &Survey) -> bool {
-    let unit = live::unit(store, instance.id);
-    match ExitRecord::read(&unit) {
-        Ok(Some(record)) if record.generation == instance.generation => {
-            record.reason.is_none() && survey.at(unit).lives().unwrap_or(true)
-        }
-        Ok(_) => false,
-        Err(_) => true,
-    }
+/// Whether the keeper of this run has said that its first session runs.
+fn has_started(store: &Store, instance: &Instance) -> bool {
+    let record = ExitRecord::read(&live::unit(store, instance.id)).ok().flatten();
+    record.is_some_and(|record| record.generation == instance.generation && record.reason.is_none())
 }
 
 fn stamp(store: &Store, instance: &Instance, event: &Event, because: &str) -> Result<(), Error> {

@@ -1,11 +1,12 @@
 //! Coming back: starting an instance again that is kept, and all of them after a crash or a reboot.
 
 use abide_agents::Fatal;
+use abide_capsule::keeper::LaunchError;
 use abide_model::brake::{Account, ResumeResult};
 use abide_model::session_end::Cut;
-use abide_model::{Event, Instance, InstanceId, Session, Status};
+use abide_model::{Event, Instance, InstanceId, Liveness, Session, Status};
 use abide_store::Entry;
-use abide_sys::{clock, process};
+use abide_sys::{clock, host, process};
 
 use crate::boot;
 use crate::conversation;
@@ -13,6 +14,7 @@ use crate::daemons::SPARED;
 use crate::error::Error;
 use crate::finish;
 use crate::follow::{self, Look};
+use crate::liveness;
 use crate::start::{self, Started, Surroundings};
 
 /// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
@@ -25,9 +27,13 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
     }
     let before = follow::follow(around.store, before, None, Look::Close);
     conversation::refuse_open(around.store, &before)?;
+    // Before it is written down that it starts: a look from another PID namespace goes by this alone.
+    let claim = start::claim(around.store, id)?;
     let instance = around.store.update(id, |instance| -> Result<Instance, Error> {
+        refuse_running(around, instance)?;
         instance.apply(&Event::Resume { by: process::this() }, "resumed by the operator", clock::now())?;
         instance.extra.remove(SPARED);
+        instance.started_on = Some(host::here().clone());
         instance.close_ended();
         for session in &mut instance.sessions {
             session.exit = None;
@@ -35,7 +41,7 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
         }
         Ok(instance.clone())
     })?;
-    let mut started = start::start(around, &instance)?;
+    let mut started = start::start(around, &instance, claim)?;
     started.warnings.extend(instance.sessions.iter().filter_map(left_open));
     Ok(started)
 }
@@ -50,6 +56,19 @@ fn left_open(session: &Session) -> Option<String> {
         Cut::Error => "",
     };
     Some(format!("when {} last ended, {interruption}{advice}", session.name))
+}
+
+/// Refuses to start beside a run that lives. What was taken for dead is seen to run by the next look.
+fn refuse_running(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
+    if !matches!(instance.status.status, Status::Restorable(_)) {
+        return Ok(());
+    }
+    let judged = liveness::of(around.store, instance);
+    liveness::require_known(instance.id, &judged)?;
+    match judged.decision {
+        Liveness::Alive => Err(LaunchError::AlreadyRunning.into()),
+        Liveness::Dead | Liveness::Unknown => Ok(()),
+    }
 }
 
 /// The instances that a crash, a stop or a reboot took down, oldest first. What was kept on purpose is not among them.

@@ -2,13 +2,17 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use abide_model::EnvRef;
+use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::run;
+use rustix::fs::OFlags;
 
 /// How long a password manager may take; it may have to ask the operator.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,7 +56,7 @@ pub fn resolve(
     let value = match reference {
         EnvRef::Plain(text) => Ok(text.into()),
         EnvRef::Env(variable) => env(variable).ok_or_else(|| format!("{variable} is not set")),
-        EnvRef::File(path) => read(&expand(path, home)).map_err(|e| e.to_string()),
+        EnvRef::File(path) => read(&expand(path, home), PATIENCE).map_err(|e| e.to_string()),
         EnvRef::Command(argv) => print(argv),
         EnvRef::OnePassword(item) => {
             print(&["op".to_owned(), "read".to_owned(), "--no-newline".to_owned(), item.clone()])
@@ -68,9 +72,31 @@ fn expand(path: &Path, home: &Path) -> PathBuf {
     path.strip_prefix("~").map_or_else(|_| path.to_owned(), |rest| home.join(rest))
 }
 
-fn read(path: &Path) -> std::io::Result<OsString> {
+/// What the file holds. A pipe is read until its writer closes it, and not for longer than `limit`.
+fn read(path: &Path, limit: Duration) -> std::io::Result<OsString> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(FILE_LIMIT).read_to_end(&mut bytes)?;
+    if file.metadata()?.is_file() {
+        file.take(FILE_LIMIT).read_to_end(&mut bytes)?;
+        return Ok(trimmed(bytes));
+    }
+    let deadline = Instant::now() + limit;
+    let mut piece = [0; 4096];
+    while bytes.len() < usize::try_from(FILE_LIMIT).unwrap_or(usize::MAX) {
+        if poll::wait(&mut [PollFd::new(&file, PollFlags::IN)], Some(deadline))? == 0 {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                "nothing was written to it in time",
+            ));
+        }
+        match file.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(trimmed(bytes))
 }
 
@@ -115,6 +141,19 @@ mod tests {
             let error = value(reference, home.path()).unwrap_err();
             assert!(error.contains("NAME") && error.contains(reference), "{error}");
         }
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end_and_one_that_nothing_writes_to_is_given_up() {
+        let home = tempfile::tempdir().unwrap();
+        let pipe = home.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::thread::scope(|scope| {
+            scope.spawn(|| std::fs::write(&pipe, "s3cret\n").unwrap());
+            assert_eq!(value("file:~/pipe", home.path()).unwrap(), "s3cret");
+        });
+        let error = read(&pipe, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use abide_capsule::keeper::Claim;
 use abide_capsule::session::{Size, SpawnSpec};
 use abide_capsule::text::OsText;
 use abide_config::{Name, Settings, Workspace};
 use abide_model::session::Exit;
+use abide_model::status::Refusal;
 use abide_model::{Event, Instance, InstanceId, Session, Substrate, vars};
 use abide_places::unit::Outcome;
 use abide_store::Store;
@@ -88,7 +90,21 @@ pub(crate) struct LaunchReport {
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
 ///
 /// A start that fails leaves no process, and the instance as the status machine says.
-pub fn start(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, Error> {
+pub fn start(around: &Surroundings<'_>, instance: &Instance, claim: Claim) -> Result<Started, Error> {
+    let started = start_claimed(around, instance);
+    drop(claim);
+    started
+}
+
+/// Says that this process starts the instance `id`, for as long as the claim is kept.
+pub fn claim(store: &Store, id: InstanceId) -> Result<Claim, Error> {
+    Claim::starting(&live::unit(store, id)).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Error::Refused(Refusal("another process is starting it")),
+        _ => Error::Other(format!("{} cannot be started: {error}", id.display_name())),
+    })
+}
+
+fn start_claimed(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, Error> {
     match launch(around, instance) {
         Ok((outcome, LaunchReport { mut warnings, not_started })) => {
             warnings.extend(outcome.warning().map(str::to_owned));
@@ -112,7 +128,7 @@ fn faults(around: &Surroundings<'_>, id: InstanceId) -> Vec<String> {
 fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(Outcome, LaunchReport), Error> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
-        processes::end_leftovers(instance.id, &live::unit(around.store, instance.id));
+        processes::end_leftovers(&live::unit(around.store, instance.id), instance.id)?;
     }
     let instance = &trees::ready(around, instance)?;
     let mut report = LaunchReport::default();

@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abide_capsule::client::{AttachEnd, AttachOptions, ClientError};
-use abide_capsule::keeper::ExitRecord;
+use abide_capsule::keeper::{ExitRecord, OperatorStop};
 use abide_capsule::protocol::{
     CallError, EvidenceReply, Input, Refusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
 };
 use abide_capsule::session::SessionId;
 use abide_capsule::unit::Unit;
 use abide_config::Settings;
+use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Substrate as Wish};
 use abide_places::tmux::{Pane, Server};
 use abide_places::unit::Outcome;
@@ -64,8 +65,8 @@ pub enum Trouble {
 
 /// The sessions of one run of an instance. Dropping it, or whatever it gives out, ends none of them.
 pub trait Substrate {
-    /// Whether anything of the run is there; `None` where that can not be found out.
-    fn lives(&self) -> Option<bool>;
+    /// The lock of whatever supervises the run. [`crate::liveness`] says what it means.
+    fn lock(&self) -> SupervisorLock;
 
     /// The processes that sessions, and whatever left them, are children of.
     fn holders(&self) -> Vec<i32>;
@@ -74,7 +75,7 @@ pub trait Substrate {
     fn status(&self) -> Result<StatusReply, Trouble>;
 
     /// Ends everything and waits until it has ended; whether it has.
-    fn stop(&self, reason: &str) -> bool;
+    fn stop(&self, reason: OperatorStop) -> bool;
 
     /// Ends one session for good; the others go on.
     fn end(&self, session: &SessionId) -> Result<(), Trouble>;

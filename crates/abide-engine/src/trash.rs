@@ -64,7 +64,7 @@ pub(crate) fn forget_blank(store: &Store, instance: &Instance) {
     let names = store.trash_names().unwrap_or_default();
     for name in names.iter().filter(|name| name.id == instance.id) {
         let unit = Unit::new(store.layout().trashed(name));
-        let ours = [unit.keeper_log(), unit.exit_record()];
+        let ours = [unit.keeper_log(), unit.exit_record(), unit.exit_record_reserve(), unit.turns()];
         let holds = |part: PathBuf| match std::fs::read_dir(part) {
             Ok(mut entries) => entries.any(|entry| entry.map_or(true, |entry| !ours.contains(&entry.path()))),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Policy;
 use crate::id::{InstanceId, ProcessIdentity, SessionId};
+use crate::liveness::HostIdentity;
 use crate::recipe::Recipe;
 use crate::session::{Conversation, Session};
 use crate::status::{DecidedBy, Event, Refusal, Standing, Status, next};
@@ -97,6 +98,10 @@ pub struct Instance {
     /// How often it was started. What was said about an earlier run does not count for a later one.
     #[serde(default)]
     pub generation: u64,
+    /// Where the present run was started, as its launcher knew it: what tells a dead run from one that cannot be seen.
+    /// Absent once the run is known to be over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_on: Option<HostIdentity>,
     /// When it was made.
     pub created: Timestamp,
     /// How to start it again.
@@ -152,6 +157,7 @@ impl Instance {
             },
             policy: None,
             generation: 1,
+            started_on: None,
             created: now,
             recipe,
             dir_identity: None,
@@ -173,8 +179,20 @@ impl Instance {
         if after == self.status.status {
             return Ok(false);
         }
-        if matches!(event, Event::Resume { .. }) {
-            self.generation += 1;
+        match event {
+            Event::Resume { .. } => self.generation += 1,
+            Event::Launched
+            | Event::CapsuleSeen
+            | Event::Discarded(_)
+            | Event::RemovalTakenBack { runs: true } => {}
+            // The run is certainly over: from here on it matters to no one where it was.
+            Event::SetupFailed
+            | Event::StarterDied { .. }
+            | Event::CapsuleGone(_)
+            | Event::LeftKeeping(_)
+            | Event::LeftFinishing(_)
+            | Event::RemovalTakenBack { runs: false }
+            | Event::TakenFromTrash => self.started_on = None,
         }
         self.status = Standing {
             status: after,

@@ -18,6 +18,12 @@ pub const ABIDE_UNIT: &str = "ABIDE_UNIT";
 pub const ABIDE_GENERATION: &str = "ABIDE_GENERATION";
 /// In debug builds: the labelled point at which the process kills itself, to test that nothing is lost there.
 pub const ABIDE_CRASH_AT: &str = "ABIDE_CRASH_AT";
+/// In debug builds: the labelled point at which the process waits for a file, and that file: `LABEL=PATH`.
+pub const ABIDE_PAUSE_AT: &str = "ABIDE_PAUSE_AT";
+/// In debug builds: taken for the machine id, to test a home that several machines share.
+pub const ABIDE_TEST_MACHINE: &str = "ABIDE_TEST_MACHINE";
+/// In debug builds: taken for the boot id, likewise.
+pub const ABIDE_TEST_BOOT: &str = "ABIDE_TEST_BOOT";
 /// The operator's home directory.
 pub const HOME: &str = "HOME";
 /// Where configuration lives; default `~/.config`.

@@ -31,7 +31,7 @@ pub use damage::Damage;
 pub use error::{Error, IoFailure, ReadError, ResolveError, Result};
 pub use layout::{Layout, TrashName};
 pub use list::Entry;
-pub use store::{ClaimsLock, Store};
+pub use store::{ClaimsLock, Store, refuse_foreign};
 pub use sweep::SweepReport;
 pub use trash::TrashEntry;
 pub use unit::UnitLock;

@@ -1,6 +1,7 @@
 //! The store itself: opening it, and reading and changing single instances.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +55,13 @@ impl Store {
             refuse_if_others_may_write(&section, &path)?;
         }
         Ok(store)
+    }
+
+    /// The store at `home`, wherever links lead, for a verb of this user: refuses what belongs to another one. Touches
+    /// nothing.
+    pub fn of_this_user(home: &Path) -> Result<Self> {
+        refuse_foreign(home, "ABIDE_HOME")?;
+        Ok(Self::at(resolved(home)))
     }
 
     /// The store at `home` as it is, for readers: touches nothing, and one that does not exist lists as empty.
@@ -164,14 +172,40 @@ fn resolved_home(home: PathBuf) -> Result<PathBuf> {
     std::fs::canonicalize(&home).map_err(|error| failed("open", &error))
 }
 
+/// Where `path` really is, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let above = || Some(resolved(path.parent()?).join(path.file_name()?));
+    std::fs::canonicalize(path).ok().or_else(above).unwrap_or_else(|| path.to_owned())
+}
+
+/// Refuses a directory of another user, or one that would be made in a directory of another user's: whatever this user
+/// wrote there, its owner could not read or change. `variable` names another place.
+pub fn refuse_foreign(path: &Path, variable: &str) -> Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let found = path.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?)));
+    let Some((found, meta)) = found else { return Ok(()) };
+    // Directories of the system, such as `/tmp`, are where everyone makes their own.
+    let is_shared = found != path && meta.uid() == 0;
+    if meta.uid() == own || is_shared {
+        return Ok(());
+    }
+    Err(belongs_to(found, meta.uid(), variable))
+}
+
+fn belongs_to(path: &Path, owner: u32, variable: &str) -> Error {
+    let path = path.display();
+    Error::Home(format!(
+        "{path} belongs to uid {owner}; run abide as that user, or set {variable} to a directory of your own"
+    ))
+}
+
 fn refuse_if_others_may_write(fd: &OwnedFd, path: &Path) -> Result<()> {
     let stat = rustix::fs::fstat(fd).doing("look at", path)?;
-    let (path, owner, mode) = (path.display(), stat.st_uid, stat.st_mode & 0o7777);
+    let (owner, mode) = (stat.st_uid, stat.st_mode & 0o7777);
     if owner != rustix::process::geteuid().as_raw() {
-        return Err(Error::Home(format!(
-            "{path} belongs to uid {owner}; run abide as that user, or set ABIDE_HOME to a directory of your own"
-        )));
+        return Err(belongs_to(path, owner, "ABIDE_HOME"));
     }
+    let path = path.display();
     if mode & 0o022 != 0 {
         return Err(Error::Home(format!(
             "{path} may be written to by others (mode {mode:04o}); run `chmod 700 {path}`"

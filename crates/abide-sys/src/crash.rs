@@ -12,6 +12,23 @@ pub fn point(label: &'static str) {
     }
 }
 
+/// Waits here, if this is a debug build and the environment names `label`, until the file exists that it names after it:
+/// `LABEL=PATH`. What others see meanwhile is what a slow machine shows them.
+#[cfg(debug_assertions)]
+pub fn pause(label: &'static str) {
+    let asked = std::env::var(abide_model::vars::ABIDE_PAUSE_AT).unwrap_or_default();
+    let Some(file) = asked.strip_prefix(label).and_then(|rest| rest.strip_prefix('=')) else { return };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !std::path::Path::new(file).exists() && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// Nothing: this is a release build.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub fn pause(_label: &'static str) {}
+
 /// Nothing: this is a release build.
 #[cfg(not(debug_assertions))]
 #[inline(always)]

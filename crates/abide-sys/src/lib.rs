@@ -4,6 +4,7 @@
 pub mod atomic;
 pub mod clock;
 pub mod crash;
+pub mod host;
 pub mod passwd;
 pub mod poll;
 pub mod process;

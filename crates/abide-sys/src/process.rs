@@ -1,15 +1,18 @@
 //! Who a process is, so that a later one with the same number is not taken for it, and whom it belongs to.
 
+mod signal;
 mod stat;
 
 use std::io;
-use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use abide_model::ProcessIdentity;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::host::boot_id;
+
+pub use signal::{Pidfd, QueuedSignal};
 pub use stat::{
     Stat, children, command_line, descendants, has_in_environment, ignores, in_environment, tree,
 };
@@ -50,15 +53,6 @@ pub fn alive(process: &ProcessIdentity) -> Option<bool> {
         Seen::Ended => Some(false),
         Seen::Unclear => None,
     }
-}
-
-/// The id of this boot of the machine; empty where the kernel does not tell.
-pub fn boot_id() -> &'static str {
-    static BOOT: OnceLock<String> = OnceLock::new();
-    BOOT.get_or_init(|| {
-        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        text.trim().to_owned()
-    })
 }
 
 enum Seen {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::poll::{self, PollFd, PollFlags};
+use crate::signals;
 
 /// More output than this is an error: a program gone wild must not fill our memory, and a part must not be taken for all.
 const OUTPUT_LIMIT: usize = 16 << 20;
@@ -110,6 +111,8 @@ pub fn output_fed(command: &mut Command, input: Stdio, limit: Duration) -> Resul
     let failed = |source: io::Error| RunError::Io { program: program.clone(), source };
     // A group of its own, so that a time-out also ends what the command started.
     command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    // A git that outlived us would go on making what the next command takes for abandoned and removes.
+    signals::end_with_us(command);
     let mut child = command.spawn().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => RunError::NotFound { program: program.clone() },
         _ => failed(source),
@@ -273,6 +276,36 @@ mod tests {
         assert!(out.status.success());
         let pid = Pid::from_raw(out.text().parse().unwrap()).unwrap();
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+
+    /// Not a test of its own: plays the process that is killed while it waits for a command.
+    #[test]
+    #[ignore = "started by the test below"]
+    fn waits_for_a_command() {
+        let _ = output(&mut command("sh", ["-c", "echo $$ > \"$PID_FILE\"; exec sleep 1000"]), LONG);
+    }
+
+    #[test]
+    fn a_command_does_not_outlive_a_killed_caller() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let mut caller = Command::new(std::env::current_exe().unwrap());
+        caller.args(["--exact", "run::tests::waits_for_a_command", "--ignored"]).env("PID_FILE", &file);
+        let mut caller = caller.stdout(Stdio::null()).spawn().unwrap();
+        let deadline = Instant::now() + LONG;
+        let pid: u32 = loop {
+            let written = std::fs::read_to_string(&file).unwrap_or_default();
+            match written.trim().parse() {
+                Ok(pid) if written.ends_with('\n') => break pid,
+                _ => assert!(Instant::now() < deadline, "the command does not start"),
+            }
+        };
+        let child = crate::process::identity(pid).unwrap();
+        caller.kill().unwrap();
+        caller.wait().unwrap();
+        while crate::process::alive(&child) != Some(false) {
+            assert!(Instant::now() < deadline, "the command outlived its caller");
+        }
     }
 
     #[test]

@@ -33,15 +33,37 @@ impl SignalFd {
 
     /// The next pending signal, if there is one.
     pub fn next(&self) -> io::Result<Option<i32>> {
-        let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
-        match rustix::io::read(&self.0, &mut info) {
-            // `ssi_signo`, the first field, is a native-endian u32 below 65.
-            Ok(n) if n == info.len() => Ok(Some(i32::from_ne_bytes([info[0], info[1], info[2], info[3]]))),
-            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(None),
-            Err(rustix::io::Errno::INTR) => Ok(None),
+        Ok(self.next_with_value()?.map(|arrived| arrived.signal))
+    }
+
+    /// The next pending signal with the value that its sender gave with it.
+    pub fn next_with_value(&self) -> io::Result<Option<ArrivedSignal>> {
+        // SAFETY: `signalfd_siginfo` is plain data.
+        let mut info: libc::signalfd_siginfo = unsafe { mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: all of it is initialised, and any bytes make a valid one.
+        let bytes = unsafe { std::slice::from_raw_parts_mut((&raw mut info).cast::<u8>(), size) };
+        match rustix::io::read(&self.0, bytes) {
+            Ok(n) if n == size => {
+                let queued = info.ssi_code == libc::SI_QUEUE;
+                Ok(Some(ArrivedSignal {
+                    signal: info.ssi_signo.cast_signed(),
+                    value: queued.then_some(info.ssi_int),
+                }))
+            }
+            Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
             Err(err) => Err(err.into()),
         }
     }
+}
+
+/// A signal that has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArrivedSignal {
+    /// Its number.
+    pub signal: i32,
+    /// The value that came with it; `None` for a plain signal.
+    pub value: Option<i32>,
 }
 
 impl AsFd for SignalFd {
@@ -94,8 +116,13 @@ pub fn start_fresh(command: &mut Command) {
 
 /// Has the system ask the program that `command` starts to end when the thread that starts it does, however that ends.
 pub fn end_with_us(command: &mut Command) {
-    let asked = || Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?);
-    // SAFETY: the closure makes one system call; it neither allocates nor takes a lock.
+    let parent = rustix::process::getpid();
+    let asked = move || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+        // A parent that died before that sends nothing any more.
+        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    };
+    // SAFETY: the closure makes system calls only; it neither allocates nor takes a lock.
     unsafe { command.pre_exec(asked) };
 }
 

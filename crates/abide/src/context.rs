@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use abide_config::ConfigDir;
 use abide_engine::log;
 use abide_model::{sanitised, vars};
-use abide_store::Store;
+use abide_store::{Store, refuse_foreign};
 use abide_sys::passwd;
 
 use crate::error::{CommandError, Outcome};
@@ -26,7 +26,14 @@ impl Context {
     pub fn for_verb(verb: &str) -> Outcome<Self> {
         let home = home()?;
         let config = dir(vars::XDG_CONFIG_HOME, ".config", &home)?.join("abide");
-        let store = Store::at(dir(vars::ABIDE_HOME, ".abide", &home)?);
+        let state = dir(vars::ABIDE_HOME, ".abide", &home)?;
+        // What prints and looks at nothing works wherever packages are built.
+        if matches!(verb, "completions" | "man") {
+            let config = ConfigDir::new(config, &home);
+            return Ok(Self { store: Store::at(state), config, printer: Printer::new(), home });
+        }
+        let store = Store::of_this_user(&state).map_err(CommandError::failed)?;
+        refuse_foreign(&config, vars::XDG_CONFIG_HOME).map_err(CommandError::failed)?;
         let filter = std::env::var(vars::ABIDE_LOG).map(|text| log::Filter::parse(&text)).unwrap_or_default();
         log::install(&store.layout().log_file(), filter, verb);
         Ok(Self { store, config: ConfigDir::new(config, &home), printer: Printer::new(), home })

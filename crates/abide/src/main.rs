@@ -5,6 +5,7 @@ mod commands;
 mod context;
 mod error;
 mod print;
+mod process_1;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,10 +26,9 @@ fn main() -> ExitCode {
     let cli = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let context = context::Context::for_verb(matches.subcommand_name().unwrap_or("abide"));
     let outcome = context.and_then(|mut context| commands::run(cli.verb, &mut context));
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(),
-    }
+    let code = outcome.map_or_else(CommandError::report, |()| ExitCode::SUCCESS);
+    process_1::stay();
+    code
 }
 
 /// Prints the help or version that was asked for, or what is wrong with the command line. Help that cannot be written is a

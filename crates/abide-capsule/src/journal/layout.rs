@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::session::Size;
-use abide_sys::process::boot_id;
+use abide_sys::host::boot_id;
 
 /// The ring begins after this many bytes.
 pub(super) const HEADER_LEN: u64 = 4096;

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::OsText;
 
+/// The program of the keeper itself, whatever has become of the file that it was started from. As the first word of
+/// [`Config::mux`] and [`Config::on_exit`] it keeps a mux and a finaliser of another version from being started, and lets
+/// them be started when the file is gone.
+pub const OWN_IMAGE: &str = "/proc/self/exe";
+
 /// What a keeper serves, and how. Everything here is visible in the process list: no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
@@ -49,6 +54,17 @@ impl Config {
             grace_ms: default_grace(),
             mux_pause_ms: default_mux_pause(),
             options: serde_json::Value::Null,
+        }
+    }
+
+    /// Has a mux and a finaliser that are abide be started from the keeper's own image. Earlier versions named a file.
+    pub(super) fn use_own_image(&mut self) {
+        for argv in [&mut self.mux, &mut self.on_exit] {
+            if let [program, capsule, ..] = &mut argv[..]
+                && capsule.as_os_str() == "capsule"
+            {
+                *program = OWN_IMAGE.into();
+            }
         }
     }
 }
@@ -110,6 +126,17 @@ mod tests {
         for args in [KeeperArgs::Serve(config.clone()), KeeperArgs::Launched(config), KeeperArgs::Resume(9)] {
             assert_eq!(KeeperArgs::parse(args.to_argv()), Ok(args));
         }
+    }
+
+    #[test]
+    fn what_is_abide_is_started_from_the_keepers_own_image_and_nothing_else_is() {
+        let mut config = Config::new("/u", 7, vec!["/old/abide".into(), "capsule".into(), "mux".into()]);
+        config.on_exit = vec!["/bin/sh".into(), "-c".into(), "true".into()];
+        config.use_own_image();
+        assert_eq!(
+            (config.mux[0].as_os_str(), config.on_exit[0].as_os_str()),
+            (OWN_IMAGE.as_ref(), "/bin/sh".as_ref())
+        );
     }
 
     #[test]

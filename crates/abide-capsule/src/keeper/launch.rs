@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use abide_model::ProcessIdentity;
 use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::process::{Pidfd, descendants, identity};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::args::{Config, KeeperArgs};
@@ -22,6 +24,8 @@ use crate::session::SpawnSpec;
 use crate::text::OsText;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long a keeper that is not wanted any more may take to end.
+const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// Launcher to keeper.
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,6 +84,7 @@ pub struct Launching {
     link: Link,
     keeper: ProcessIdentity,
     log: String,
+    patience: Duration,
 }
 
 impl Launching {
@@ -88,12 +93,12 @@ impl Launching {
     pub fn begin(argv: &[OsText], config: Config, log: &Path) -> Result<Self, LaunchError> {
         let link = spawn_keeper(argv, config, log)?;
         let log = log.display().to_string();
-        match receive(&link, &log)? {
+        match receive(&link, &log, ANSWER_WITHIN)? {
             Answer::Up { pid } => {
-                match u32::try_from(pid).ok().and_then(abide_sys::process::identity) {
-                    Some(keeper) => Ok(Self { link, keeper, log }),
+                match u32::try_from(pid).ok().and_then(identity) {
+                    Some(keeper) => Ok(Self { link, keeper, log, patience: ANSWER_WITHIN }),
                     // It is gone already; its next word, if it left one, says why.
-                    None => Err(receive(&link, &log).map_or_else(|error| error, refusal)),
+                    None => Err(receive(&link, &log, ANSWER_WITHIN).map_or_else(|error| error, refusal)),
                 }
             }
             other => Err(refusal(other)),
@@ -105,12 +110,42 @@ impl Launching {
         &self.keeper
     }
 
-    /// Starts the first session; returns when it runs.
+    /// The same, waiting at most `patience` for the first session.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Ends the keeper, and waits until it has ended.
+    pub fn abandon(self) {
+        drop(self.link);
+        end(&self.keeper);
+    }
+
+    /// Starts the first session; returns when it runs. A keeper that does not answer in time is ended: what it would start
+    /// later is known to no one.
     pub fn start(self, spec: SpawnSpec) -> Result<Launched, LaunchError> {
         self.link.send(&Ask::Start { spec: Box::new(spec) }, &[])?;
-        match receive(&self.link, &self.log)? {
-            Answer::Started { session_pid } => Ok(Launched { keeper: self.keeper, session_pid }),
-            other => Err(refusal(other)),
+        match receive(&self.link, &self.log, self.patience) {
+            Ok(Answer::Started { session_pid }) => Ok(Launched { keeper: self.keeper, session_pid }),
+            Ok(other) => Err(refusal(other)),
+            Err(error) => {
+                end(&self.keeper);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Ends a keeper: politely, and if it does not hear, by force, with what it has started.
+fn end(keeper: &ProcessIdentity) {
+    let Ok(process) = Pidfd::open(keeper) else { return };
+    let asked = process.send(Signal::TERM).is_ok() && process.ends_within(END_WITHIN);
+    if !asked {
+        let started = descendants(keeper.pid.cast_signed(), |_| false);
+        let killed = process.send(Signal::KILL).is_ok() && process.ends_within(END_WITHIN);
+        tracing::warn!(keeper = keeper.pid, killed, "a keeper that does not answer was ended");
+        for left in started.iter().filter_map(|stat| identity(stat.pid.cast_unsigned())) {
+            let _ = Pidfd::open(&left).and_then(|left| left.send(Signal::KILL));
         }
     }
 }
@@ -147,8 +182,8 @@ fn become_daemon() -> io::Result<()> {
     }
 }
 
-fn receive(link: &Link, log: &str) -> Result<Answer, LaunchError> {
-    let deadline = Instant::now() + ANSWER_WITHIN;
+fn receive(link: &Link, log: &str, patience: Duration) -> Result<Answer, LaunchError> {
+    let deadline = Instant::now() + patience;
     if poll::wait(&mut [PollFd::new(link, PollFlags::IN)], Some(deadline))? == 0 {
         return Err(LaunchError::NoAnswer("does not answer", log.to_owned()));
     }

@@ -41,6 +41,8 @@ pub(super) struct Mux {
 struct Running {
     pid: Pid,
     link: Option<Link>,
+    /// Its number may belong to another process by now.
+    reaped: bool,
     started: Instant,
     ready: bool,
     queue: VecDeque<(ToMux, Option<OwnedFd>)>,
@@ -115,8 +117,14 @@ impl Mux {
         command.args(arguments).stdin(Stdio::from(theirs.into_fd())).stdout(Stdio::null());
         signals::start_fresh(&mut command);
         let pid = Pid::from_child(&command.spawn()?);
-        self.running =
-            Some(Running { pid, link: Some(ours), started: now, ready: false, queue: VecDeque::new() });
+        self.running = Some(Running {
+            pid,
+            link: Some(ours),
+            reaped: false,
+            started: now,
+            ready: false,
+            queue: VecDeque::new(),
+        });
         Ok(())
     }
 
@@ -181,11 +189,20 @@ impl Mux {
         let Some(running) = &mut self.running else { return };
         running.link = None;
         running.queue.clear();
-        // If it has died already the signal does nothing: the number is its own until we reap it.
-        let _ = kill_process(running.pid, Signal::KILL);
+        if !running.reaped {
+            // If it has died already the signal does nothing: the number is its own until we reap it.
+            let _ = kill_process(running.pid, Signal::KILL);
+        }
     }
 
-    /// Takes note that the mux was reaped, and plans the next one.
+    /// Takes note that the mux was reaped. What it said before may still be heard.
+    pub fn was_reaped(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.reaped = true;
+        }
+    }
+
+    /// Lets go of a mux that was reaped, and plans the next one.
     pub fn died(&mut self, now: Instant) {
         if let Some(running) = self.running.take() {
             let lived = now.saturating_duration_since(running.started);

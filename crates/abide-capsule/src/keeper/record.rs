@@ -2,25 +2,23 @@
 //!
 //! From start to end the file says `running`, so that a record of an earlier run is never read as that of a later
 //! one; and it carries the generation, so that a start that died before writing is noticed too. A record that says
-//! `running` while its keeper is dead means that the keeper was killed or the machine went down.
+//! `running` while its keeper's lock is free means that the keeper was killed or the machine went down.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use abide_model::ProcessIdentity;
-use abide_sys::{atomic, process};
+use abide_sys::atomic;
 use serde::{Deserialize, Serialize};
 
+use super::lock;
 use crate::session::{Exit, SessionId, SpawnSpec};
 use crate::text::OsText;
 use crate::unit::Unit;
 
 /// The most sessions that the record remembers; beyond that, those that ended first are forgotten.
 const MAX_SESSIONS: usize = 256;
-
-/// How long others may take to change the record; a keeper keeps it for longer.
-const TO_CHANGE: Duration = Duration::from_secs(3);
 
 /// Why a capsule stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +114,8 @@ impl ExitRecord {
 
     /// Writes the record of a run that no keeper serves; `WouldBlock` where one does.
     pub fn begin(&self, unit: &Unit) -> io::Result<()> {
-        let _lock = lock(unit)?;
+        let _served = lock::take(unit)?;
+        let _lock = lock::take_to_change(unit)?;
         self.write(unit)
     }
 
@@ -126,7 +125,7 @@ impl ExitRecord {
         generation: u64,
         change: impl FnOnce(&mut Self) -> T,
     ) -> io::Result<Option<T>> {
-        let _lock = lock(unit)?;
+        let _lock = lock::take_to_change(unit)?;
         let record = Self::read(unit)?.filter(|record| record.generation == generation);
         let Some(mut record) = record else { return Ok(None) };
         let given = change(&mut record);
@@ -169,6 +168,13 @@ impl ExitRecord {
         }
     }
 
+    /// Notes that the sessions that ended within the last `moment` did so together with the capsule.
+    pub(super) fn ended_from_outside(&mut self, moment: Duration) {
+        let since = now_ms().saturating_sub(u64::try_from(moment.as_millis()).unwrap_or(u64::MAX));
+        let ended = |session: &&mut RecordedSession| session.ended_ms.is_some_and(|at| at >= since);
+        self.sessions.iter_mut().filter(ended).for_each(|session| session.stopped = true);
+    }
+
     /// Notes that the run is over.
     pub fn stopped(&mut self, reason: StopReason, note: String) {
         self.reason = Some(reason);
@@ -182,28 +188,6 @@ impl ExitRecord {
         let (dir, path) = (File::open(unit.state_dir())?, unit.exit_record());
         let name = path.file_name().unwrap_or_default();
         atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, self.reason.is_some())
-    }
-
-    /// Whether the run that this record is about is still going on; `None` where that can not be found out.
-    pub fn keeper_is_alive(&self) -> Option<bool> {
-        if self.reason.is_some() { Some(false) } else { process::alive(&self.keeper) }
-    }
-}
-
-/// The lock that a keeper holds all its life, and whoever changes the record in its place only for that. It is never
-/// unlinked: others must find the same file.
-fn lock(unit: &Unit) -> io::Result<File> {
-    let lock = super::start::lock_file(unit)?;
-    let deadline = Instant::now() + TO_CHANGE;
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::Error(err)) => return Err(err),
-            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
-        }
     }
 }
 

@@ -3,13 +3,11 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
+use abide_sys::crash;
 use rustix::process::{Pid, getpid};
 
 use super::args::Config;
@@ -17,8 +15,9 @@ use super::ending::{Ending, Scope};
 use super::launch::{Answer, Ask};
 use super::mux::Mux;
 use super::record::{ExitRecord, StopReason};
+use super::reserve::Reserve;
 use super::spawn::SpawnError;
-use super::{Keeper, SIGNALS, Session, upgrade};
+use super::{Keeper, SIGNALS, Session, lock, upgrade};
 use crate::daemons;
 use crate::link::{Link, LinkError};
 use crate::signals::{self, SignalFd};
@@ -41,15 +40,28 @@ pub(super) enum StartError {
 }
 
 impl Keeper {
-    /// Serves the unit, with no session yet.
-    pub(super) fn start(config: Config) -> Result<Self, StartError> {
+    /// Serves the unit as a service, with no session yet.
+    pub(super) fn start_serving(config: Config) -> Result<Self, StartError> {
+        let keeper = Self::start(config)?;
+        keeper.save_record();
+        Ok(keeper)
+    }
+
+    fn start(config: Config) -> Result<Self, StartError> {
         let unit = Unit::new(config.unit.as_path());
         unit.prepare_run()?;
-        let lock = take_lock(&unit)?;
+        let lock = lock::take(&unit).map_err(|err| match err.kind() {
+            io::ErrorKind::WouldBlock => StartError::AlreadyRunning,
+            _ => StartError::Io(err),
+        })?;
+        if let Err(err) = unit.prepare_state() {
+            tracing::error!("the state of the capsule cannot be written: {err}");
+        }
         let signals = become_parent()?;
         let record = ExitRecord::running(config.generation, abide_sys::process::this());
         let (listener, socket) = socket::bind(&unit.run_dir())?;
         let mux = new_mux(&config);
+        let reserve = Reserve::take(&unit);
         Ok(Self {
             config,
             unit,
@@ -58,10 +70,12 @@ impl Keeper {
             socket,
             signals,
             record,
+            reserve,
             sessions: Vec::new(),
             had_sessions: false,
             mux,
             kills: Vec::new(),
+            outside: None,
             stop: None,
             upgrade: None,
         })
@@ -75,6 +89,7 @@ impl Keeper {
             Ok(()) => Ok(keeper),
             Err(err) => {
                 keeper.release();
+                keeper.reserve.release();
                 // Whoever hears that it failed may try again at once, and must find the unit free.
                 drop(keeper);
                 Err(tell(&launcher, err))
@@ -86,6 +101,9 @@ impl Keeper {
         launcher.send(&Answer::Up { pid: getpid().as_raw_nonzero().get() }, &[])?;
         let (Ask::Start { spec }, _) = launcher.recv()?.ok_or(StartError::Abandoned)?;
         let pid = self.spawn(*spec, None)?;
+        crash::pause("keeper.start.spawned");
+        // First of all: whoever hears of the start may look at the record at once.
+        self.save_record();
         // A launcher that is gone by now wanted the session to run, and it runs.
         let _ = launcher.send(&Answer::Started { session_pid: pid.as_raw_nonzero().get() }, &[]);
         Ok(())
@@ -94,7 +112,8 @@ impl Keeper {
     /// Takes over from the program that this process ran before.
     pub(super) fn resume(fd: i32) -> Result<Self, StartError> {
         let signals = become_parent()?;
-        let state = upgrade::read_state(fd)?;
+        let mut state = upgrade::read_state(fd)?;
+        state.config.use_own_image();
         let mut sessions = Vec::with_capacity(state.sessions.len());
         for saved in state.sessions {
             let pid = Pid::from_raw(saved.pid).ok_or(io::ErrorKind::InvalidData).map_err(io::Error::from)?;
@@ -103,8 +122,10 @@ impl Keeper {
             sessions.push(Session { spec: saved.spec, pid, master, exit });
         }
         tracing::info!(sessions = sessions.len(), version = env!("CARGO_PKG_VERSION"), "took over");
+        let unit = Unit::new(state.config.unit.as_path());
         Ok(Self {
-            unit: Unit::new(state.config.unit.as_path()),
+            reserve: Reserve::take(&unit),
+            unit,
             lock: upgrade::adopt(state.lock)?.into(),
             listener: upgrade::adopt(state.listener)?,
             socket: state.socket,
@@ -115,6 +136,7 @@ impl Keeper {
             mux: new_mux(&state.config),
             config: state.config,
             kills: Vec::new(),
+            outside: None,
             stop: None,
             upgrade: None,
         })
@@ -126,8 +148,10 @@ impl Keeper {
             self.kill_all();
         }
         self.record.stopped(reason, note);
-        self.save_record();
         self.release();
+        if let Err(err) = self.reserve.write_last(&self.record, &self.unit) {
+            tracing::error!("the exit record cannot be written: {err}");
+        }
         // Whoever follows must find the unit free.
         drop(self.lock);
         if let Err(err) = run_hook(&self.config) {
@@ -149,21 +173,6 @@ impl Keeper {
             tracing::warn!("the socket can not be removed: {err}");
         }
     }
-}
-
-/// Held for the keeper's whole life, and never unlinked: a second keeper must find the same file.
-fn take_lock(unit: &Unit) -> Result<File, StartError> {
-    let lock = lock_file(unit)?;
-    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
-        Err(Errno::WOULDBLOCK) => Err(StartError::AlreadyRunning),
-        Err(err) => Err(StartError::Io(err.into())),
-    }
-}
-
-pub(super) fn lock_file(unit: &Unit) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false).mode(0o600).open(unit.keeper_lock())
 }
 
 /// Orphans of our sessions come to us instead of to init, which is how we can end them; PID 1 has them anyway.

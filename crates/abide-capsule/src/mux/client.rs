@@ -22,6 +22,8 @@ const MAX_WAITING: usize = 256 << 10;
 const SEND_BUFFER: usize = 64 << 10;
 /// How long a client that was told to go may take to hear it.
 const LEAVES_WITHIN: Duration = Duration::from_secs(5);
+/// How long a connection may take to say hello. Clients of ours say it first of all.
+const GREETS_WITHIN: Duration = Duration::from_secs(5);
 /// One read from a client.
 const CHUNK: usize = 16 << 10;
 /// The most that one client may listen to.
@@ -88,6 +90,8 @@ pub(super) struct Client {
     pub peer: i32,
     /// It has said hello.
     pub greeted: bool,
+    /// It is dropped if it has not said hello by then.
+    pub greets_by: Instant,
     /// What it shows, if it is attached.
     pub view: Option<Box<View>>,
     /// The session that it was told it shows.
@@ -114,6 +118,7 @@ impl Client {
             passed: None,
             out: Outgoing::default(),
             greeted: false,
+            greets_by: Instant::now() + GREETS_WITHIN,
             view: None,
             shown: None,
             filled: None,
@@ -139,7 +144,8 @@ impl Client {
 
     /// Whether the connection is over.
     pub fn is_over(&self, now: Instant) -> bool {
-        self.gone || self.leaving.is_some_and(|until| self.out.waiting() == 0 || until <= now)
+        let mute = !self.greeted && self.greets_by <= now;
+        self.gone || mute || self.leaving.is_some_and(|until| self.out.waiting() == 0 || until <= now)
     }
 
     pub fn is_leaving(&self) -> bool {

@@ -17,22 +17,39 @@ use crate::socket;
 /// How many connections are served at a time.
 const MAX_CLIENTS: usize = 256;
 
+/// How many connections are taken up before those that are there are heard again: what one of ours says first has then
+/// arrived before it could be taken for one that says nothing.
+const AT_ONCE: usize = 32;
+
 impl Server {
     pub fn may_accept(&self) -> bool {
-        self.clients.len() < MAX_CLIENTS
+        self.clients.len() < MAX_CLIENTS || self.clients.values().any(|client| !client.greeted)
     }
 
-    /// Lets in whoever knocks and is us.
+    /// Takes up connections of our own user. Where there is no room, one that has said nothing for the longest time goes:
+    /// a program that forgets its connections must not lock the operator out.
     pub fn accept(&mut self) {
-        while self.may_accept() {
+        for _ in 0..AT_ONCE {
+            if !self.may_accept() {
+                return;
+            }
             match socket::accept(&self.listener).and_then(Client::new) {
                 Ok(client) => {
+                    self.make_room();
                     let id = ClientId(self.next_number());
                     self.clients.insert(id, client);
                 }
                 Err(err) if err.kind() == io::ErrorKind::WouldBlock => return,
                 Err(err) => return tracing::warn!("a connection was turned away: {err}"),
             }
+        }
+    }
+
+    fn make_room(&mut self) {
+        // Ids rise, so the first is the oldest.
+        let mute = self.clients.iter().find(|(_, client)| !client.greeted).map(|(id, _)| *id);
+        if let Some(mute) = mute.filter(|_| self.clients.len() >= MAX_CLIENTS) {
+            self.clients.remove(&mute);
         }
     }
 

@@ -27,7 +27,7 @@ use super::spawn::Asked;
 use super::upstream::ToKeeperQueue;
 use super::wait::Waiting;
 use crate::last_seen::LastSeenAll;
-use crate::link::{Link, LinkError, ToKeeper, ToMux};
+use crate::link::{LINK_VERSION, Link, LinkError, ToKeeper, ToMux};
 use crate::protocol::{ByeReason, Colors, Event};
 use crate::session::{Exit, SessionId};
 use crate::signals::SignalFd;
@@ -51,6 +51,8 @@ const MAX_ENDED: usize = 256;
 pub(super) enum MuxError {
     #[error("the keeper's first message was not a greeting")]
     NoGreeting,
+    #[error("the keeper speaks version {0} of the link, and this program knows {LINK_VERSION}")]
+    NewerKeeper(u32),
     #[error("the keeper is gone")]
     NoKeeper,
     #[error(transparent)]
@@ -124,9 +126,12 @@ impl Server {
         let link = Link::from_fd(link.try_clone_to_owned()?);
         let signals = SignalFd::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
         let greeting = link.recv::<ToMux>()?.ok_or(MuxError::NoKeeper)?;
-        let (ToMux::Hello { generation, unit, options, sessions }, fds) = greeting else {
+        let (ToMux::Hello { link: version, generation, unit, options, sessions }, fds) = greeting else {
             return Err(MuxError::NoGreeting);
         };
+        if version > LINK_VERSION {
+            return Err(MuxError::NewerKeeper(version));
+        }
         let listener = UnixListener::from(fds.into_iter().next().ok_or(MuxError::NoGreeting)?);
         listener.set_nonblocking(true)?;
         let mut options = read_options(options);
@@ -286,6 +291,9 @@ impl Server {
             if client.is_leaving() {
                 return client.leaves_at();
             }
+            if !client.greeted {
+                return Some(client.greets_by);
+            }
             let view = client.view.as_ref()?;
             let frame = view.frame_at().filter(|_| client.is_caught_up());
             [frame, view.message_until(), view.tokens_until()].into_iter().flatten().min()
@@ -354,7 +362,10 @@ impl Server {
     fn on_signals(&mut self) -> Result<(), MuxError> {
         while let Some(signal) = self.signals.next()? {
             // The keeper has no terminal that could hang up on us.
-            self.retiring |= signal != libc::SIGHUP;
+            if signal != libc::SIGHUP {
+                self.tell_keeper(ToKeeper::Signalled { signal });
+                self.retiring = true;
+            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod liveness;
 mod mux;
 mod session;
 mod support;
@@ -28,6 +29,6 @@ fn main() {
         ["capsule", "mux"] => mux::run(),
         ["capsule", "probe"] => println!("{}", keeper::probe()),
         ["session", part, rest @ ..] => session::run(part, rest),
-        _ => harness::run(tests::ALL),
+        _ => harness::run(&[tests::ALL, liveness::ALL].concat()),
     }
 }

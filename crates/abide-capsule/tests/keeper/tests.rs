@@ -9,10 +9,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use abide_capsule::journal::{Chunk, Recovered};
-use abide_capsule::keeper::{ExitRecord, KeeperArgs, LaunchError, Launching, StopReason};
+use abide_capsule::keeper::{ExitRecord, KeeperArgs, LaunchError, Launching, StopReason, supervisor_lock};
 use abide_capsule::protocol::{CallError, Kill, Kind, Shutdown, Spawn, Upgrade, encode_json, error_code};
 use abide_capsule::session::{Exit, Size, SpawnSpec};
 use abide_capsule::socket;
+use abide_model::liveness::SupervisorLock;
 use abide_sys::process;
 use abide_testkit::cannot_run;
 use rustix::io::Errno;
@@ -422,12 +423,12 @@ fn the_record_says_running_until_it_says_that_the_last_session_ended() {
         ExitRecord::read(&capsule.unit).unwrap().filter(|record| record.generation == 42)
     });
     assert_eq!((record.reason, record.sessions.iter().filter(|s| s.exit.is_some()).count()), (None, 0));
-    assert!(record.keeper_is_alive() == Some(true));
+    assert_eq!(process::alive(&record.keeper), Some(true));
     capsule.connect().call(&Kill { session: id("b") }, CALL).unwrap();
     let record = capsule.ended();
     assert_eq!((record.generation, record.reason), (42, Some(StopReason::LastSessionEnded)));
     assert_eq!(record.sessions[0].exit, Some(Exit::Signal(15)));
-    assert!(record.keeper_is_alive() == Some(false));
+    assert_eq!(process::alive(&record.keeper), Some(false));
 }
 
 fn the_record_says_when_the_operator_ended_it() {
@@ -491,7 +492,7 @@ fn a_running_capsule_moves_to_a_new_binary_and_its_sessions_do_not_notice() {
     assert!(is_running(launched.session_pid));
     // The lock is still held, and the record still that of this run.
     assert!(matches!(capsule.try_launch(shell("x", "true")), Err(LaunchError::AlreadyRunning)));
-    assert!(ExitRecord::read(&capsule.unit).unwrap().unwrap().keeper_is_alive() == Some(true));
+    assert_eq!(supervisor_lock(&capsule.unit), SupervisorLock::Held);
     fs::write(&stop, "").unwrap();
     let verdict = capsule.unit.state_dir().join(format!("{}.verdict", id("flood")));
     assert_eq!(wait_for("the end of the flood", || fs::read_to_string(&verdict).ok()), "complete");

@@ -342,7 +342,7 @@ fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
     let mut mux = Command::new(std::env::current_exe().unwrap());
     let mut mux = mux.args(["capsule", "mux"]).stdin(Stdio::from(theirs.into_fd())).spawn().unwrap();
     let (of, options) = (unit.path().as_os_str().into(), serde_json::Value::Null);
-    let hello = ToMux::Hello { generation: 1, unit: of, options, sessions: 1 };
+    let hello = ToMux::Hello { link: 1, generation: 1, unit: of, options, sessions: 1 };
     ours.send(&hello, &[listener.as_fd()]).unwrap();
     let asking = std::thread::spawn(move || {
         let mut client = Connection::connect(&unit, CALL).unwrap();

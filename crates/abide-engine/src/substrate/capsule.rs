@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_capsule::client::{self, AttachEnd, AttachOptions};
-use abide_capsule::keeper::{Config, ExitRecord, Launching};
+use abide_capsule::keeper::{Config, ExitRecord, Launching, OWN_IMAGE, OperatorStop, supervisor_lock};
 use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
     Configure, Connection, Evidence, EvidenceReply, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply,
@@ -14,12 +14,14 @@ use abide_capsule::session::SessionId;
 use abide_capsule::text::OsText;
 use abide_capsule::unit::Unit;
 use abide_config::{Journal, Settings};
+use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Permission};
 use abide_places::unit::{self, Outcome};
-use abide_sys::process;
+use abide_sys::process::{self, Pidfd};
 
 use super::{Substrate, Trouble};
 use crate::error::Error;
+use crate::keepers;
 use crate::live::{self, PATIENCE};
 use crate::start::{LaunchReport, NotStarted, Surroundings, spec};
 use crate::traces;
@@ -31,17 +33,15 @@ const TO_STOP: Duration = Duration::from_secs(15);
 /// and a session that is given up here is one that the operator misses.
 const TO_START: Duration = Duration::from_secs(30);
 
+/// How long a mux may take to hear that its capsule is to stop.
+const TO_HEAR: Duration = Duration::from_secs(2);
+
 /// The capsule of a unit.
 pub(super) struct Capsule(pub Unit);
 
 impl Substrate for Capsule {
-    /// Whether the keeper is still there, if only to say its last words.
-    fn lives(&self) -> Option<bool> {
-        match ExitRecord::read(&self.0) {
-            Ok(Some(record)) => process::alive(&record.keeper),
-            Ok(None) => Some(false),
-            Err(_) => None,
-        }
+    fn lock(&self) -> SupervisorLock {
+        supervisor_lock(&self.0)
     }
 
     fn holders(&self) -> Vec<i32> {
@@ -54,20 +54,30 @@ impl Substrate for Capsule {
         Ok(live::connect(&self.0)?.call(&Status {}, PATIENCE)?)
     }
 
-    fn stop(&self, reason: &str) -> bool {
-        let request = Shutdown { reason: reason.to_owned() };
-        let asked = live::connect(&self.0).and_then(|mut capsule| capsule.call(&request, PATIENCE));
+    /// Asks through the mux, which tells whoever is attached; where that does not answer, asks the keeper by a signal.
+    fn stop(&self, reason: OperatorStop) -> bool {
+        // Opened first: when its lock is free, it is gone but for a moment, and its record may be another's.
+        let keeper =
+            ExitRecord::read(&self.0).ok().flatten().and_then(|record| Pidfd::open(&record.keeper).ok());
+        let request = Shutdown { reason: reason.note().to_owned() };
+        let asked = Connection::connect(&self.0, TO_HEAR)
+            .and_then(|mut capsule| capsule.call(&request, TO_HEAR))
+            .map_err(|error| error.to_string());
+        let asked = asked.map(drop).or_else(|error| {
+            tracing::warn!(unit = %self.0.path().display(), "the capsule is not asked through its mux: {error}");
+            keepers::signal(&self.0, reason).map_err(|error| error.to_string())
+        });
         if let Err(error) = asked {
-            tracing::warn!(unit = %self.0.path().display(), "asking the capsule to stop: {error}");
+            tracing::warn!(unit = %self.0.path().display(), "asking the keeper to stop: {error}");
         }
         let deadline = Instant::now() + TO_STOP;
-        while Instant::now() < deadline {
-            if self.lives() == Some(false) {
-                return true;
+        while self.lock() != SupervisorLock::Free {
+            if Instant::now() >= deadline {
+                return false;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        false
+        keeper.is_none_or(|keeper| keeper.ends_within(TO_HEAR))
     }
 
     fn end(&self, session: &SessionId) -> Result<(), Trouble> {
@@ -124,8 +134,15 @@ pub(super) fn launch(
     let config = keeper_config(around, instance, unit.path());
     traces::observe(&unit);
     let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
-    let launching = Launching::begin(&argv, config, &unit.keeper_log())?;
+    let begin = || Launching::begin(&argv, config.clone(), &unit.keeper_log());
+    let mut launching = begin()?;
     let isolation = isolate(around, instance.id, &launching);
+    if matches!(isolation, Outcome::FellBack { .. }) {
+        // systemd may carry out later what it did not answer in time, and would move this keeper alone, away from what it
+        // has started by then. Another one has another number.
+        launching.abandon();
+        launching = begin()?;
+    }
     let launched = launching.start(spec)?;
     tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");
     start_others(around, instance, report);
@@ -165,7 +182,7 @@ fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut Lau
 
 fn keeper_config(around: &Surroundings<'_>, instance: &Instance, unit: &Path) -> Config {
     let own = |words: &[&str]| -> Vec<OsText> {
-        std::iter::once(around.exe.as_os_str().into()).chain(words.iter().map(Into::into)).collect()
+        std::iter::once(OWN_IMAGE.into()).chain(words.iter().map(Into::into)).collect()
     };
     let mut config = Config::new(unit.as_os_str(), instance.generation, own(&["capsule", "mux"]));
     config.on_exit = own(&["capsule", "finish", instance.id.as_str()]);

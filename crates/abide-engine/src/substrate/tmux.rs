@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_capsule::client::{AttachEnd, AttachOptions};
-use abide_capsule::keeper::{ExitRecord, StopReason};
+use abide_capsule::keeper::{ExitRecord, OperatorStop, StopReason, supervisor_lock};
 use abide_capsule::mux;
 use abide_capsule::pane::{CLOSE, Presence, STOP};
 use abide_capsule::protocol::{
@@ -22,6 +22,7 @@ use abide_capsule::session::{Exit, SessionId, Size};
 use abide_capsule::unit::Unit;
 use abide_config::Settings;
 use abide_model::InstanceId;
+use abide_model::liveness::SupervisorLock;
 use abide_places::tmux::{Pane, Server, home_mark};
 use abide_store::Store;
 use abide_sys::process;
@@ -142,18 +143,20 @@ impl Tmux {
 }
 
 impl Substrate for Tmux {
-    fn lives(&self) -> Option<bool> {
-        if Presence::any(&self.unit).ok()? {
-            return Some(true);
-        }
-        // There may be more in its session than what we put there.
-        if process::alive(&self.record.keeper) == Some(false) {
-            return Some(false);
+    fn lock(&self) -> SupervisorLock {
+        let lock = supervisor_lock(&self.unit);
+        // There may be more in its session than what we put there. Where its server cannot be seen, there is nothing of
+        // ours left that would have to be.
+        if lock != SupervisorLock::Free || process::alive(&self.record.keeper) == Some(false) {
+            return lock;
         }
         self.find_socket();
-        // A server that lives and can not be asked has not said that the session is gone.
-        let asked = self.server.runs() == Some(true);
-        asked.then(|| self.surveyed().ok()).flatten().map(|panes| !panes.is_empty())
+        // A server that lives and cannot be asked has not said that the session is gone.
+        match (self.server.runs() == Some(true)).then(|| self.surveyed()) {
+            Some(Ok(panes)) if panes.is_empty() => SupervisorLock::Free,
+            Some(Ok(_)) => SupervisorLock::Held,
+            Some(Err(_)) | None => SupervisorLock::Unreadable,
+        }
     }
 
     fn holders(&self) -> Vec<i32> {
@@ -176,7 +179,7 @@ impl Substrate for Tmux {
         })
     }
 
-    fn stop(&self, reason: &str) -> bool {
+    fn stop(&self, reason: OperatorStop) -> bool {
         let deadline = Instant::now() + TO_STOP;
         let panes = match self.panes() {
             Ok(panes) => panes,
@@ -200,7 +203,7 @@ impl Substrate for Tmux {
         let over =
             !Presence::any(&self.unit).unwrap_or(true) && self.panes().is_ok_and(|panes| panes.is_empty());
         if over {
-            self.note_stop(reason);
+            self.note_stop(reason.note());
         }
         over
     }

@@ -1,6 +1,7 @@
 //! `abide doctor`
 
 use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
+use abide_engine::keepers;
 use abide_engine::protection::{self, InstanceProtection, Judge};
 use abide_model::unit::{Exposure, Facts, Fate};
 use abide_model::{Instance, UnitMode};
@@ -142,6 +143,11 @@ fn examine_store(context: &Context, mode: UnitMode) -> Vec<Finding> {
             .advise("nothing can be started; make it writable, or set ABIDE_HOME to a directory that is"),
     }];
     let judge = Judge::here(mode);
+    findings.extend(keepers::orphaned(&context.store).into_iter().map(|orphan| {
+        let detail = format!("runs as process {}, although its directory is gone", orphan.keeper.pid);
+        Finding::new(format!("capsule {}", orphan.id.display_name()), Grade::Problem, detail)
+            .advise("`abide prune` ends it, after showing it")
+    }));
     for entry in entries {
         match entry {
             Entry::Damaged { name, reason } => {

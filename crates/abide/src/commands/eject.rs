@@ -37,7 +37,8 @@ pub struct Args {
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     if args.keep {
-        return stop::run(stop::Args { target: args.target, spare_daemons: args.spare_daemons }, context);
+        let stop = stop::Args { target: args.target, spare_daemons: args.spare_daemons, not_running: false };
+        return stop::run(stop, context);
     }
     let found = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = found.instance.id;

@@ -9,12 +9,12 @@ use abide_engine::processes::SessionProcesses;
 use abide_engine::protection::Judge;
 use abide_engine::start::ISOLATION;
 use abide_engine::target::{self, Target};
-use abide_engine::{list, live, reconcile, substrate, trees};
+use abide_engine::{list, live, liveness, reconcile, substrate, trees};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
 use abide_model::instance::Change;
 use abide_model::time::human;
-use abide_model::{Choice, Instance, InstanceId, Policy, Safe, Session, Status};
+use abide_model::{Choice, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
 use abide_store::Entry;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         .map(|what| format!("  it keeps this machine from going to sleep ({what}); `keep_awake` says when"));
     let exposure = exposure(id, context).into_iter().chain(awake);
     let left = leftovers(&instance, context);
-    let outlook = supervisor(id, context).into_iter().chain(exposure).chain(left);
+    let outlook = supervisor(&instance, context).into_iter().chain(exposure).chain(left);
     let outlook = outlook.chain(self::outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
     let lines: Vec<String> = known.chain(history(&instance)).collect();
@@ -80,13 +80,25 @@ fn print_json(instance: &Instance, context: &Context) -> Outcome {
     }))?)
 }
 
-/// The process that holds everything, if there is one.
-fn supervisor(id: InstanceId, context: &Context) -> Option<String> {
-    let record = ExitRecord::read(&live::unit(&context.store, id)).ok().flatten()?;
-    let lives = record.reason.is_none() && record.keeper_is_alive() != Some(false);
-    let held = format!("  held by process {}", record.keeper.pid);
-    let in_tmux = "tmux: what a program says through its terminal is not heard, its title and screen are seen when asked";
-    lives.then(|| if record.tmux.is_some() { format!("{held}, {in_tmux}") } else { held })
+/// The process that holds everything, if there is one, and what is known of it.
+fn supervisor(instance: &Instance, context: &Context) -> Option<String> {
+    let judged = liveness::of(&context.store, instance);
+    let record = ExitRecord::read(&live::unit(&context.store, instance.id)).ok().flatten();
+    match (judged.decision, record) {
+        (Liveness::Alive, Some(record)) => {
+            let held = format!("  held by process {}", record.keeper.pid);
+            let in_tmux = "tmux: what a program says through its terminal is not heard, its title and screen are seen when asked";
+            Some(if record.tmux.is_some() { format!("{held}, {in_tmux}") } else { held })
+        }
+        (Liveness::Alive, None) => Some(format!("  alive: {}", judged.reason)),
+        (Liveness::Unknown, _) => {
+            liveness::require_known(instance.id, &judged).err().map(|why| format!("  {why}"))
+        }
+        (Liveness::Dead, _) if instance.status.status == Status::Active => {
+            Some(format!("  nothing of it runs: {}", judged.reason))
+        }
+        (Liveness::Dead, _) => None,
+    }
 }
 
 /// What ends it before the machine does, as things are now.

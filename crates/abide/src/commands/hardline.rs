@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use abide_capsule::client::{self, AttachEnd, AttachOptions, ClientError};
 use abide_engine::target::{self, Target};
-use abide_engine::{finish, reconcile, substrate};
-use abide_model::{Instance, InstanceId, Scope, SessionId, Status, offer, vars};
+use abide_engine::{finish, liveness, reconcile, substrate};
+use abide_model::{Instance, InstanceId, Liveness, Scope, SessionId, Status, offer, vars};
 use abide_store::Entry;
 use abide_tui::Ask;
 use abide_tui::screens::{Launch, StartNew};
@@ -159,7 +159,7 @@ fn bring_back(found: &Target, args: &Args, context: &Context) -> Outcome {
 
 fn runs(found: &Target, context: &Context) -> bool {
     let active = found.instance.status.status == Status::Active;
-    active && substrate::of(&context.store, found.instance.id).lives() == Some(true)
+    active && liveness::of(&context.store, &found.instance).decision == Liveness::Alive
 }
 
 /// Refuses, with what to do instead, where nobody sits at a terminal that can be attached.

@@ -62,7 +62,8 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let (closing, staying): (Vec<_>, Vec<_>) =
         instances.into_iter().partition(|(_, parting)| *parting == Parting::Close);
     for (id, _) in closing {
-        stop::run(stop::Args { target: id.clone(), spare_daemons: false }, context)?;
+        let stop = stop::Args { target: id.clone(), spare_daemons: false, not_running: false };
+        stop::run(stop, context)?;
     }
     match staying.len() {
         0 => Ok(()),

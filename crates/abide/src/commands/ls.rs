@@ -6,9 +6,9 @@ use abide_config::Name;
 use abide_engine::list::{self, Listing, Row, SessionRow};
 use abide_engine::protection::Judge;
 use abide_engine::prune::Within;
-use abide_engine::reconcile;
+use abide_engine::{Error, reconcile};
 use abide_model::time::human;
-use abide_model::{Choice, Doing, Safe, Timestamp};
+use abide_model::{Choice, Doing, Liveness, Safe, Timestamp};
 use abide_sys::clock;
 use clap::CommandFactory;
 
@@ -69,7 +69,9 @@ fn show(listing: &Listing, context: &Context) -> Outcome {
     if is_empty(listing) {
         return Ok(context.printer.line("Nothing here yet. `abide load` starts an agent.")?);
     }
-    context.printer.table(&table(listing))?;
+    if !listing.instances.is_empty() || !listing.damaged.is_empty() {
+        context.printer.table(&table(listing))?;
+    }
     for row in &listing.instances {
         if let Some(exposed) = &row.exposed {
             context.printer.toned_line(Tone::Notice, format!("{}: {exposed}", row.id))?;
@@ -81,7 +83,26 @@ fn show(listing: &Listing, context: &Context) -> Outcome {
             context.printer.toned_line(Tone::Bad, line)?;
         }
     }
+    for note in notes(listing) {
+        context.printer.toned_line(Tone::Notice, note)?;
+    }
     Ok(())
+}
+
+/// What is not as it seems, and what to do about it.
+fn notes(listing: &Listing) -> Vec<String> {
+    let unknown = listing.instances.iter().filter(|row| row.liveness == Some(Liveness::Unknown));
+    let unknown = unknown.filter_map(|row| {
+        let why = row.liveness_because.clone().unwrap_or_default();
+        Some(Error::LivenessUnknown { id: row.id.parse().ok()?, why }.to_string())
+    });
+    let orphaned = listing.orphaned.iter().map(|one| {
+        let (id, pid, programs) = (&one.id, one.pid, one.programs.join(", "));
+        format!(
+            "ab-{id} runs although its directory is gone (process {pid}: {programs}); `abide prune` ends it"
+        )
+    });
+    unknown.chain(orphaned).collect()
 }
 
 /// Everything there is, as it is now, or only what is `within`. Of what a damaged one is nobody knows, so it is always shown.
@@ -99,7 +120,7 @@ pub fn listing(within: Option<&Within>, context: &Context) -> Outcome<Listing> {
 }
 
 fn is_empty(listing: &Listing) -> bool {
-    listing.instances.is_empty() && listing.damaged.is_empty()
+    listing.instances.is_empty() && listing.damaged.is_empty() && listing.orphaned.is_empty()
 }
 
 fn table(listing: &Listing) -> Table {
@@ -140,12 +161,17 @@ fn table(listing: &Listing) -> Table {
 }
 
 fn status(row: &Row) -> String {
+    let alive = match row.liveness {
+        Some(Liveness::Dead) => Some("not running".to_owned()),
+        Some(Liveness::Unknown) => Some("unknown".to_owned()),
+        Some(Liveness::Alive) | None => None,
+    };
     let left = match row.leftovers.len() {
         0 => None,
         1 => Some("a process left".to_owned()),
         n => Some(format!("{n} processes left")),
     };
-    let details: Vec<String> = row.reason.iter().cloned().chain(left).collect();
+    let details: Vec<String> = row.reason.iter().cloned().chain(alive).chain(left).collect();
     if details.is_empty() { row.state.clone() } else { format!("{} ({})", row.state, details.join("; ")) }
 }
 

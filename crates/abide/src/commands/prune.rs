@@ -91,7 +91,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             "{tree}  is left alone: {home} never held anything; mount what belongs there, or set ABIDE_HOME"
         ))?;
     }
-    let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len();
+    let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len() + plan.orphaned.len();
     if number == 0 {
         return Ok(context.printer.line("There is nothing to remove.")?);
     }
@@ -156,6 +156,12 @@ fn show(plan: &Plan, context: &Context) -> Outcome {
         for line in held(evidence) {
             context.printer.line(format!("    {line}"))?;
         }
+    }
+    for orphan in &plan.orphaned {
+        let (name, pid, programs) = (orphan.id.display_name(), orphan.keeper.pid, orphan.programs.join(", "));
+        let line =
+            format!("{name}  runs although its directory is gone (process {pid}: {programs})  to be ended");
+        context.printer.toned_line(Tone::Strong, line)?;
     }
     for entry in &plan.trash {
         context.printer.line(format!("{}  in the trash  for good: {}", entry.decision, entry.reason))?;

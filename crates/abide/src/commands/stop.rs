@@ -30,6 +30,9 @@ pub struct Args {
     /// Leave daemons running that were first started inside, such as a tmux server or an ssh agent
     #[arg(long)]
     pub spare_daemons: bool,
+    /// Say that nothing of it runs anywhere, where abide cannot know: it was started on another machine, or its home is shared
+    #[arg(long)]
+    pub not_running: bool,
 }
 
 /// Says which agents are in the middle of something that this ends.
@@ -53,6 +56,10 @@ fn warn_of_work(target: &Target, context: &Context) {
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = target.instance.id;
+    if args.not_running {
+        stop::presume_dead(&context.store, id).map_err(CommandError::failed)?;
+        return Ok(context.printer.line(format!("{} is taken for stopped, and kept", id.display_name()))?);
+    }
     warn_of_work(&target, context);
     if let Some(session) = target.session {
         if args.spare_daemons {
