@@ -178,7 +178,7 @@ impl IoFailure {
 
     fn next_step(&self) -> &'static str {
         match self.errno {
-            _ if self.is_full() => "nothing was changed: free some space, then try again",
+            _ if self.is_full() => "nothing was written: free some space, then try again",
             Errno::ACCESS | Errno::PERM => {
                 "look at its owner and mode with `ls -ld`, and at those of the directories above"
             }

@@ -20,7 +20,7 @@ fn assert_full<T: std::fmt::Debug>(result: Result<T>) {
     let error = result.unwrap_err();
     assert!(error.is_full(), "{error}");
     let said = error.to_string();
-    assert!(said.ends_with("nothing was changed: free some space, then try again"), "{said}");
+    assert!(said.ends_with("nothing was written: free some space, then try again"), "{said}");
 }
 
 #[test]
