@@ -315,3 +315,24 @@ fn a_corrected_setup_command_is_taken_by_the_next_resume() {
         "{explained}"
     );
 }
+
+#[test]
+fn what_was_stopped_on_a_full_disk_is_said_to_be_stopped_while_the_disk_is_full() {
+    let host = host_with_repo();
+    let disk = SmallDisk::mount(&host.home(), 64);
+    let id = load(&host, &["--isolation", "worktree"]);
+    disk.fill();
+    let stopped = host.command(host.program()).args(["stop", &id]).output().unwrap();
+    // Whatever the end of the processes frees is taken at once.
+    disk.fill();
+    let complaint = String::from_utf8_lossy(&stopped.stderr).into_owned();
+    assert!(!complaint.contains("nothing was changed"), "{complaint}");
+    eventually("nothing to run", || host.processes().is_empty().then_some(()));
+    assert_eq!(host.state(&id), "restorable (stopped)", "{complaint}");
+    let explained = said(&host, &["explain", &id]);
+    assert!(explained.contains("because the operator stopped it"), "{explained}");
+    let refused = host.abide(["resume", &id, "--detach", "--yes"]).fails(1);
+    assert!(!refused.contains("it is running"), "{refused}");
+    disk.empty();
+    assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
+}

@@ -183,6 +183,20 @@ fn record_of(unit: &Unit, instance: &Instance) -> Option<ExitRecord> {
     ExitRecord::read(unit).ok().flatten().filter(|record| record.generation == instance.generation)
 }
 
+/// `instance` as it is: one that the operator stopped is not active, even while that cannot be written down.
+pub fn as_it_is(store: &Store, instance: Instance) -> Instance {
+    let unit = live::unit(store, instance.id);
+    let was_stopped = instance.status.status == Status::Active
+        && record_of(&unit, &instance).is_some_and(|record| record.reason == Some(StopReason::Operator));
+    let mut stopped = instance.clone();
+    let because = "the operator stopped it, which could not be written down; the next `abide ls` tries again";
+    let event = Event::CapsuleGone(Gone::Stopped);
+    match was_stopped && stopped.apply(&event, because, clock::now()).is_ok() {
+        true => stopped,
+        false => instance,
+    }
+}
+
 /// What the trees of `instance` hold, if that decides what becomes of it: only one policy asks what would be lost.
 fn verdict(
     store: &Store,

@@ -56,8 +56,15 @@ pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error>
     if let Ok(settings) = config.load() {
         trash::purge_expired(store, &settings, PURGING);
     }
+    if !changed {
+        return Ok(entries);
+    }
     // Read again: what was settled has another status now, or is gone.
-    if changed { Ok(store.list()?) } else { Ok(entries) }
+    let as_it_is = |entry| match entry {
+        Entry::Sound(instance) => Entry::Sound(finish::as_it_is(store, instance)),
+        damaged => damaged,
+    };
+    Ok(store.list()?.into_iter().map(as_it_is).collect())
 }
 
 /// Removes what a workspace or a plain directory keeps beyond its limit. What was kept a moment ago counts at the next look.

@@ -21,6 +21,10 @@ use crate::start::{self, Started, Surroundings};
 pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
     // What was reported in the last run counts for that run only.
     let before = around.store.read(id)?;
+    let now = finish::as_it_is(around.store, before.clone());
+    if now.status.status != before.status.status {
+        return Err(Error::Other(format!("{}: {}", id.display_name(), now.status.because)));
+    }
     if matches!(before.status.status, Status::Ending(_)) {
         (around.told)(&format!("{} was being removed, which is taken back", id.display_name()));
         finish::take_back(around.store, id, around.told)?;

@@ -42,10 +42,15 @@ impl SmallDisk {
         rustix::fs::fallocate(&file, punch, start, length).unwrap();
     }
 
-    /// Leaves no room for a single page.
+    /// Leaves no room for a single page. Called again, takes what was freed since.
     pub fn fill(&self) {
-        let mut file = File::create(self.0.join("filler")).unwrap();
+        let mut file = File::options().append(true).create(true).open(self.0.join("filler")).unwrap();
         while file.write_all(&[1; 4096]).is_ok() {}
+    }
+
+    /// Takes away what [`SmallDisk::fill`] has put there.
+    pub fn empty(&self) {
+        std::fs::remove_file(self.0.join("filler")).unwrap();
     }
 }
 

@@ -9,7 +9,7 @@ use abide_engine::processes::SessionProcesses;
 use abide_engine::protection::Judge;
 use abide_engine::start::ISOLATION;
 use abide_engine::target::{self, Target};
-use abide_engine::{list, live, liveness, reconcile, substrate, trees};
+use abide_engine::{finish, list, live, liveness, reconcile, substrate, trees};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
 use abide_model::instance::Change;
@@ -45,6 +45,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let id = instance.id;
     let live = live::status(&live::unit(&context.store, id)).ok();
     let instance = follow::follow(&context.store, instance, live.as_ref(), Look::Close);
+    let instance = finish::as_it_is(&context.store, instance);
     if args.json {
         return print_json(&instance, context);
     }
