@@ -18,6 +18,7 @@ mod leave_answers;
 mod lifecycle;
 mod liveness;
 mod liveness_places;
+mod moved;
 mod records;
 mod script;
 mod survive;

@@ -298,3 +298,23 @@ pub fn with_workspace(host: &Host, more: &str) {
 fn cwd_of_session(host: &Host, id: &str) -> std::path::PathBuf {
     std::fs::read_link(format!("/proc/{}/cwd", host.pids(id).session)).unwrap()
 }
+
+#[test]
+fn a_directory_of_abide_that_was_moved_is_named_and_a_link_at_the_old_place_brings_its_trees_back() {
+    let mut host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("notes.md"), "notes").unwrap();
+    host.abide(["stop", &id]).ok();
+    let (old, new) = (host.home(), host.path("moved"));
+    std::fs::rename(&old, &new).unwrap();
+    host.set("ABIDE_HOME", &new);
+    let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
+    let moved = format!("abide's own directory was moved from {} to {}", old.display(), new.display());
+    assert!(complaint.contains(&moved), "{complaint}");
+    let link = format!("ln -s {} {}", new.display(), old.display());
+    assert!(complaint.contains(&link), "{complaint}");
+    std::os::unix::fs::symlink(&new, &old).unwrap();
+    host.abide(["resume", &id, "--detach"]).ok();
+    assert_eq!(std::fs::read_to_string(tree(&host, &id).join("notes.md")).unwrap(), "notes");
+    host.abide(["stop", &id]).ok();
+}

@@ -7,6 +7,7 @@ use abide_model::status::Refusal;
 use abide_store::{ReadError, ResolveError};
 
 use crate::boot::BootFailure;
+use crate::moved::MissingDirectory;
 use crate::secrets::SecretError;
 use crate::take::TakeError;
 
@@ -48,6 +49,9 @@ pub enum Error {
     /// An agent did not come up.
     #[error(transparent)]
     Boot(#[from] BootFailure),
+    /// A directory that its sessions need is not there.
+    #[error("{0}; {advice}", advice = .0.advice().join("; "))]
+    DirectoryMissing(MissingDirectory),
     /// The manifest holds no session to start.
     #[error("{} has no session to start", .0.display_name())]
     NoSession(InstanceId),

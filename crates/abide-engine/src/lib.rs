@@ -21,7 +21,7 @@ pub mod live;
 pub mod liveness;
 pub mod load;
 pub mod log;
-mod moved;
+pub mod moved;
 pub mod processes;
 pub mod protection;
 pub mod prune;

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::finish;
 use crate::follow::{self, Look};
 use crate::liveness;
+use crate::moved;
 use crate::start::{self, Started, Surroundings};
 
 /// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
@@ -28,6 +29,9 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
     if matches!(before.status.status, Status::Ending(_)) {
         (around.told)(&format!("{} was being removed, which is taken back", id.display_name()));
         finish::take_back(around.store, id, around.told)?;
+    }
+    if let Some(missing) = moved::missing(around.store, &before) {
+        return Err(Error::DirectoryMissing(missing));
     }
     let before = follow::follow(around.store, before, None, Look::Close);
     conversation::refuse_open(around.store, &before)?;

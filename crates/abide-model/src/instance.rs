@@ -221,9 +221,14 @@ impl Instance {
 
     /// Adds the present status to the history.
     fn remember(&mut self) {
-        let Standing { status, since, because, decided_by, .. } = &self.status;
-        let (to, because) = (status.to_string(), because.clone());
-        self.history.push(Change { at: *since, to, because, decided_by: *decided_by, extra: Extra::new() });
+        let Standing { since, because, decided_by, .. } = &self.status;
+        self.note(because.clone(), *decided_by, *since);
+    }
+
+    /// Adds what happened at `at` in the present status to the history.
+    pub(crate) fn note(&mut self, because: String, decided_by: Option<DecidedBy>, at: Timestamp) {
+        let to = self.status.status.to_string();
+        self.history.push(Change { at, to, because, decided_by, extra: Extra::new() });
         let surplus = self.history.len().saturating_sub(HISTORY);
         self.history.drain(..surplus);
     }

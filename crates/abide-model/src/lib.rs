@@ -19,6 +19,7 @@ pub mod offer;
 pub mod prefix;
 pub mod program;
 pub mod recipe;
+mod relocation;
 pub mod retention;
 pub mod session;
 pub mod session_end;

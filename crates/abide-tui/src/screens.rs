@@ -7,6 +7,7 @@ mod confirm;
 mod evidence;
 mod exit;
 mod leaving;
+mod missing_directory;
 mod preserved;
 
 use abide_model::{Instance, InstanceId, Scope};
@@ -19,6 +20,7 @@ pub use confirm::{Confirm, confirm, confirm_page};
 pub use evidence::{evidence_items, summary};
 pub use exit::{Seen, at_risk_page, exit_page, session_ended};
 pub use leaving::{Leaving, Live, Step, close_all_page, leaving, leaving_page, one_by_one_page, plan};
+pub use missing_directory::{MissingDirectoryAnswer, missing_directory, missing_directory_page};
 pub use preserved::{
     AskedBy, HostRepo, Preserved, PreservedTree, preserved, preserved_notes, preserved_page,
 };

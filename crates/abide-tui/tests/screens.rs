@@ -105,6 +105,15 @@ fn a_resume_shows_the_tree_and_what_has_changed_in_the_configuration() {
 }
 
 #[test]
+fn a_directory_that_is_not_there_is_offered_where_it_was_found_and_asked_for_elsewhere() {
+    let what = "ab-k7p9m2xq cannot be resumed, because /work/shop is not there: it was moved to /work/store";
+    let advice = "`abide resume k7p9m2xq --dir DIR` resumes it where that directory is now";
+    let page = |found: Option<&Path>| screens::missing_directory_page(&demo::subject(), what, advice, found);
+    seen("directory-moved", &page(Some(Path::new("/work/store"))), "");
+    seen("directory-missing", &page(None), "");
+}
+
+#[test]
 fn leaving_says_what_becomes_of_each_session() {
     let sessions = demo::sessions();
     seen("leaving", &screens::leaving_page(&sessions), "");

@@ -16,7 +16,7 @@ use abide_tui::screens::{
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
-use super::{hardline, load, prune};
+use super::{hardline, load, missing_directory, prune};
 
 /// How many are looked into before the question; more of them would keep the operator waiting.
 const EXAMINED: usize = 8;
@@ -152,6 +152,9 @@ fn tell_differences(differences: &[Difference], context: &Context) {
 
 /// Starts an instance again that is kept, and attaches to it, or to one of its sessions.
 pub fn start_again(instance: &Instance, session: Option<SessionId>, context: &Context) -> Outcome {
+    let Some(instance) = &missing_directory::seen_to(instance.clone(), None, context)? else {
+        return Ok(());
+    };
     let resumed =
         load::with_surroundings(&instance.scope.dir, context, |around| resume::resume(around, instance.id))?;
     for warning in resumed.map_err(CommandError::failed)?.warnings {

@@ -23,19 +23,19 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// ID or a name
-    target: String,
+    pub target: String,
     /// Keep everything for a later resume
     #[arg(long, conflicts_with = "clean")]
-    keep: bool,
+    pub keep: bool,
     /// Remove it without asking
     #[arg(long)]
-    clean: bool,
+    pub clean: bool,
     /// Leave daemons running that were first started inside, such as a tmux server or an ssh agent
     #[arg(long)]
-    spare_daemons: bool,
+    pub spare_daemons: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &Context) -> Outcome {
     if args.keep {
         let stop = stop::Args { target: args.target, spare_daemons: args.spare_daemons, not_running: false };
         return stop::run(stop, context);

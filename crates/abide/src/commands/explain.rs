@@ -9,7 +9,7 @@ use abide_engine::processes::SessionProcesses;
 use abide_engine::protection::Judge;
 use abide_engine::start::ISOLATION;
 use abide_engine::target::{self, Target};
-use abide_engine::{finish, list, live, liveness, reconcile, substrate, trees};
+use abide_engine::{finish, list, live, liveness, moved, reconcile, substrate, trees};
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
 use abide_model::instance::Change;
@@ -32,13 +32,13 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// ID, ID/SESSION or a name
-    target: String,
+    pub target: String,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &Context) -> Outcome {
     reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
     let Target { instance, session } =
         target::find(&context.store, &args.target).map_err(CommandError::failed)?;
@@ -139,6 +139,10 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
         Status::Active => {
             lines.push(format!("if its last session ended now, {end}: {}", decided.reason));
             lines.push("a resume is not needed: `abide hardline` reconnects".to_owned());
+        }
+        Status::Restorable(_) if let Some(missing) = moved::missing(&context.store, instance) => {
+            lines.push(missing.to_string());
+            lines.extend(missing.advice().into_iter().take(1));
         }
         Status::Restorable(_) => {
             let held = instance.recipe.substrate;

@@ -15,6 +15,7 @@ pub mod linger;
 pub mod load;
 pub mod ls;
 pub mod man;
+pub mod missing_directory;
 pub mod peek;
 pub mod prune;
 pub mod resume;

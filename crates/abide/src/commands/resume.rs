@@ -1,5 +1,7 @@
 //! `abide resume`
 
+use std::path::PathBuf;
+
 use abide_engine::resume::{self, Resumption};
 use abide_engine::start::Started;
 use abide_engine::{Error, reconcile, target};
@@ -10,7 +12,7 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
 use super::come_back::{self, Acknowledge};
-use super::{hardline, load};
+use super::{hardline, load, missing_directory};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +21,8 @@ Examples:
   abide resume --all           everything that a crash, a stop or a reboot took down
   abide resume --all --dry-run
                                only say what that would be
+  abide resume k7p9 --dir ~/new/place
+                               its directory was moved: go on where it is now
   abide resume k7p9 --continue-turn
                                have the agent finish the turn that was cut; its tools may run twice
 
@@ -46,6 +50,9 @@ pub struct Args {
     /// Do not attach
     #[arg(long, short)]
     detach: bool,
+    /// Its directory was moved: bind it to where that is now. Agents that resume only where they were are refused
+    #[arg(long, value_name = "DIR", conflicts_with = "all")]
+    dir: Option<PathBuf>,
     /// Do not ask about what its trees hold; resume it even if their repository has diverged
     #[arg(long, short)]
     yes: bool,
@@ -64,6 +71,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     if !args.detach {
         hardline::need_terminal("--detach resumes it without attaching")?;
     }
+    let Some(instance) = missing_directory::seen_to(instance, args.dir.as_deref(), context)? else {
+        return Ok(());
+    };
     let how = if args.yes { Acknowledge::Given } else { Acknowledge::Ask };
     if !come_back::acknowledged(&instance, how, context)? {
         return Ok(context.printer.line("Nothing was started.")?);

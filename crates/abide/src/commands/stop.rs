@@ -53,7 +53,7 @@ fn warn_of_work(target: &Target, context: &Context) {
     }
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &Context) -> Outcome {
     let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = target.instance.id;
     if args.not_running {
