@@ -163,7 +163,7 @@ impl Server {
             return client.bye(ByeReason::SessionEnded, "there is no session any more", exit);
         };
         if let Some(note) = &self.stopping {
-            return client.bye(ByeReason::Shutdown, &super::server::stop_message(note), None);
+            return client.bye(ByeReason::Shutdown, &super::endings::stop_message(note), None);
         }
         match &mut client.view {
             Some(view) => {

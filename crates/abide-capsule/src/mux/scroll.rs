@@ -16,12 +16,48 @@ pub(super) struct Scroll {
     query: String,
     /// The line that was found last, until the view moves otherwise: several may be in view at once.
     found: Option<u64>,
+    pending: Option<PendingSearch>,
+}
+
+/// How many lines are searched before everything else has a turn.
+const SEARCH_SLICE: u64 = 4096;
+
+/// In which way a search goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To older lines.
+    Back,
+    /// To newer ones.
+    On,
+}
+
+/// The rest of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PendingSearch {
+    /// The line before which, or from which on, nothing has been looked at.
+    at: u64,
+    way: Way,
+    /// Where to look after that.
+    then_on_from: Option<u64>,
+    /// What it is if nothing is found.
+    otherwise: SearchStep,
+}
+
+/// What came of a part of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SearchStep {
+    Goes,
+    Found,
+    /// It is nowhere.
+    NotFound,
+    /// It is nowhere beyond what was found last.
+    NoneFurther,
 }
 
 impl Scroll {
     /// The present screen, about to move.
     pub fn at_end(session: SessionId, term: &Term) -> Self {
-        Self { session, top: last_top(term), query: String::new(), found: None }
+        Self { session, top: last_top(term), query: String::new(), found: None, pending: None }
     }
 
     /// Moves by this many lines; down is positive.
@@ -92,37 +128,88 @@ impl Scroll {
             .collect()
     }
 
-    /// Searches for `query` from the view backwards, or else forwards; says whether it was found.
-    pub fn search(&mut self, term: &Term, query: &str) -> bool {
+    /// Begins to search for `query` from the view backwards, or else forwards.
+    pub fn begin_search(&mut self, term: &Term, query: &str) {
         self.query = query.to_owned();
         let below = self.first(term) + u64::from(term.size().rows);
-        self.search_from(term, below, true) || self.search_from(term, below - 1, false)
+        self.pending = Some(PendingSearch {
+            at: below,
+            way: Way::Back,
+            then_on_from: Some(below),
+            otherwise: SearchStep::NotFound,
+        });
     }
 
-    /// Searches on: further back, or forward again.
-    pub fn search_next(&mut self, term: &Term, backwards: bool) -> bool {
-        self.search_from(term, self.found.unwrap_or(self.first(term)), backwards)
+    /// Begins to search on, from what was found last.
+    pub fn begin_next(&mut self, term: &Term, way: Way) {
+        let from = self.found.unwrap_or(self.first(term));
+        let at = if way == Way::Back { from } else { from + 1 };
+        self.pending =
+            Some(PendingSearch { at, way, then_on_from: None, otherwise: SearchStep::NoneFurther });
     }
 
-    /// Brings the nearest line with the text, before or after the line `from`, to the top of the view.
-    fn search_from(&mut self, term: &Term, from: u64, backwards: bool) -> bool {
-        if self.query.is_empty() {
-            return false;
-        }
+    pub fn is_searching(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    pub fn stop_searching(&mut self) {
+        self.pending = None;
+    }
+
+    /// Searches the next lines, a bounded number of them, and brings the nearest one with the text to the top of the view.
+    pub fn search_step(&mut self, term: &Term) -> SearchStep {
+        let Some(pending) = self.pending.take().filter(|_| !self.query.is_empty()) else {
+            return SearchStep::NoneFurther;
+        };
+        let (first, end) = (oldest(term), last_top(term) + u64::from(term.size().rows));
+        let lines = match pending.way {
+            Way::Back => {
+                let to = pending.at.min(end);
+                to.saturating_sub(SEARCH_SLICE).max(first)..to
+            }
+            Way::On => {
+                let from = pending.at.max(first);
+                from..from.saturating_add(SEARCH_SLICE).min(end)
+            }
+        };
         let has_it = |line: &u64| {
             let (text, places) = joined(term, *line, *line, &self.query);
             find_all(&text, &self.query).next().is_some_and(|found| places[found.start].0 == *line)
         };
-        let end = last_top(term) + u64::from(term.size().rows);
-        let found = if backwards {
-            (oldest(term)..from.min(end)).rev().find(has_it)
-        } else {
-            (from + 1..end).find(has_it)
+        let (found, rest) = match pending.way {
+            Way::Back => (lines.clone().rev().find(has_it), (lines.start > first).then_some(lines.start)),
+            Way::On => (lines.clone().find(has_it), (lines.end < end).then_some(lines.end)),
         };
         if let Some(line) = found {
             (self.top, self.found) = (line.min(last_top(term)), Some(line));
+            return SearchStep::Found;
         }
-        found.is_some()
+        let other_way = |at| PendingSearch { at, way: Way::On, then_on_from: None, ..pending };
+        let same_way = rest.map(|at| PendingSearch { at, ..pending });
+        self.pending = same_way.or(pending.then_on_from.map(other_way));
+        if self.is_searching() { SearchStep::Goes } else { pending.otherwise }
+    }
+
+    #[cfg(test)]
+    pub fn search(&mut self, term: &Term, query: &str) -> bool {
+        self.begin_search(term, query);
+        self.search_to_the_end(term)
+    }
+
+    #[cfg(test)]
+    fn search_next(&mut self, term: &Term, backwards: bool) -> bool {
+        self.begin_next(term, if backwards { Way::Back } else { Way::On });
+        self.search_to_the_end(term)
+    }
+
+    #[cfg(test)]
+    fn search_to_the_end(&mut self, term: &Term) -> bool {
+        loop {
+            match self.search_step(term) {
+                SearchStep::Goes => {}
+                ended => return ended == SearchStep::Found,
+            }
+        }
     }
 }
 
@@ -261,6 +348,26 @@ mod tests {
         assert!(!scroll.search(&term, "nowhere"));
         assert!(scroll.search(&term, "line 33"), "further on than the view");
         assert_eq!(top(&scroll, &term), "line 33");
+    }
+
+    #[test]
+    fn a_long_history_is_searched_in_parts() {
+        let options = Options { scrollback: 20_000, ..Options::default() };
+        let mut term = Term::new(Size { cols: 20, rows: 5 }, options);
+        for n in 0..20_000 {
+            term.feed(format!("line {n}\r\n").as_bytes());
+        }
+        let mut scroll = Scroll::at_end(SessionId(1), &term);
+        scroll.begin_search(&term, "nowhere");
+        let steps = std::iter::repeat_with(|| scroll.search_step(&term));
+        assert_eq!(steps.take_while(|step| *step == SearchStep::Goes).count(), 5);
+        assert!(!scroll.is_searching());
+        scroll.begin_search(&term, "line 7");
+        assert_eq!(scroll.search_step(&term), SearchStep::Goes);
+        scroll.stop_searching();
+        assert!(!scroll.is_searching());
+        assert!(scroll.search(&term, "line 3"));
+        assert_eq!(top(&scroll, &term), "line 3999");
     }
 
     #[test]

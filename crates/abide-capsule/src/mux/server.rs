@@ -9,9 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use abide_model::Doing;
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_sys::resident;
 
 use super::activity::{FileWatch, Watch};
 use super::attention::Attention;
@@ -28,7 +26,7 @@ use super::upstream::ToKeeperQueue;
 use super::wait::Waiting;
 use crate::last_seen::LastSeenAll;
 use crate::link::{LINK_VERSION, Link, LinkError, ToKeeper, ToMux};
-use crate::protocol::{ByeReason, Colors, Event};
+use crate::protocol::Colors;
 use crate::session::{Exit, SessionId};
 use crate::signals::SignalFd;
 use crate::unit::Unit;
@@ -41,11 +39,6 @@ const LEAST_SLICE: usize = 8 << 10;
 const UNSEEN_SLICE: usize = 256 << 10;
 /// How long it takes at most until the first programs are there and have drawn themselves.
 const BEGINNING: Duration = Duration::from_secs(1);
-/// How long clients that do not read are waited for at the end.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How many ended sessions are remembered, for whoever asks how they ended.
-const MAX_ENDED: usize = 256;
-
 /// Why a mux can not go on.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MuxError {
@@ -93,7 +86,7 @@ pub(super) struct Server {
     /// The capsule is stopping, for this reason.
     pub stopping: Option<String>,
     pub retiring: bool,
-    syncing: Option<JoinHandle<()>>,
+    pub syncing: Option<JoinHandle<()>>,
     pub awake: AwakeLock,
     /// Ended sessions whose journals are on their way to disk.
     pub settling: Settling,
@@ -102,7 +95,7 @@ pub(super) struct Server {
     /// What the keeper had no room for yet.
     pub to_keeper: ToKeeperQueue,
     /// When everything has begun that begins with us.
-    begun_at: Option<Instant>,
+    pub begun_at: Option<Instant>,
     /// The time of the present round.
     pub now: Instant,
 }
@@ -285,32 +278,6 @@ impl Server {
         session.is_some_and(|session| session.input_waiting() >= MAX_INPUT)
     }
 
-    /// When something is due without anything happening before.
-    fn deadline(&self) -> Option<Instant> {
-        let clients = self.clients.values().filter_map(|client| {
-            if client.is_leaving() {
-                return client.leaves_at();
-            }
-            if !client.greeted {
-                return Some(client.greets_by);
-            }
-            let view = client.view.as_ref()?;
-            let frame = view.frame_at().filter(|_| client.is_caught_up());
-            [frame, view.message_until(), view.tokens_until()].into_iter().flatten().min()
-        });
-        let idle_disk = self.syncing.as_ref().is_none_or(JoinHandle::is_finished);
-        let sessions = self.sessions.iter().filter_map(|session| {
-            let sync = session.sync_at().map(|at| if idle_disk { at } else { at.max(self.now + DISK_CHECK) });
-            let look = session.watching.look_at().filter(|_| session.exit.is_none());
-            let pause = session.paused_until().filter(|until| *until > self.now);
-            [session.drained_at(), sync, session.held_until(), look, pause].into_iter().flatten().min()
-        });
-        let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions, self.now));
-        // Where there is nobody else, nobody else is kept waiting.
-        let attention = self.attention.until().filter(|_| self.sessions.len() > 1);
-        clients.chain(sessions).chain(waits).chain(attention).chain(self.begun_at).min()
-    }
-
     fn serve_sessions(&mut self, ready: &[Ready]) {
         for one in ready {
             if let Ready::Session(index, flags) = *one
@@ -370,114 +337,6 @@ impl Server {
         Ok(())
     }
 
-    fn on_time(&mut self) {
-        self.flush_tokens();
-        let now = self.now;
-        self.attention.check(now);
-        for view in self.clients.values_mut().filter_map(|client| client.view.as_mut()) {
-            if view.message_until().is_some_and(|until| until <= now) {
-                view.unsay();
-            }
-        }
-        for index in 0..self.sessions.len() {
-            if self.sessions[index].hold_ran_out(now) {
-                self.touch_session(index);
-            }
-        }
-        self.look_at_sessions();
-        self.keep_awake();
-        self.check_waits();
-        self.sync_journals();
-        if self.begun_at.is_some_and(|at| at <= now) {
-            self.begun_at = None;
-            resident::forget_code();
-        }
-    }
-
-    /// Keeps the machine from going to sleep while the sessions are a reason to.
-    fn keep_awake(&mut self) {
-        let doing = self.sessions.iter().map(|session| match session.exit {
-            Some(_) => Doing::Exited,
-            None => session.watching.doing(),
-        });
-        let wanted = self.stopping.is_none() && self.options.keep_awake.wants(doing);
-        self.awake.set(wanted, &self.options.name);
-    }
-
-    /// Brings journals to disk without waiting for it: a slow disk would stop every screen. The thread lives for the
-    /// length of one flush, and there is never more than one.
-    fn sync_journals(&mut self) {
-        if self.syncing.as_ref().is_some_and(JoinHandle::is_finished) {
-            self.syncing = None;
-        }
-        let due = |session: &&mut Session| session.sync_at().is_some_and(|at| at <= self.now);
-        if self.syncing.is_some() {
-            return;
-        }
-        let jobs: Vec<_> = self.sessions.iter_mut().filter(due).filter_map(Session::sync_job).collect();
-        if jobs.is_empty() {
-            return;
-        }
-        let work = move || {
-            for job in jobs {
-                if let Err(err) = job.run() {
-                    tracing::warn!("a journal may not be on disk: {err}");
-                }
-            }
-        };
-        self.syncing = std::thread::Builder::new().stack_size(128 << 10).spawn(work).ok();
-    }
-
-    /// Deals with the sessions whose output is over.
-    fn finish_sessions(&mut self) {
-        let now = self.now;
-        let over = |session: &Session| session.drained_at().is_some_and(|at| at <= now);
-        if !self.sessions.iter().any(over) {
-            return;
-        }
-        let (ended, living) = std::mem::take(&mut self.sessions).into_iter().partition(over);
-        self.sessions = living;
-        let ended: Vec<Session> = ended;
-        for session in ended {
-            self.session_ended(session);
-        }
-    }
-
-    fn session_ended(&mut self, mut session: Session) {
-        let exit = session.exit.unwrap_or(Exit::Code(0));
-        if super::spawn::is_passing(&session) && self.stopping.is_none() {
-            super::spawn::forget_journal(&session, &self.unit);
-            self.tell_keeper(ToKeeper::Drained { id: session.id });
-        } else {
-            // The keeper is told when it is on disk, and no screen waits for that.
-            self.settling.begin(session.id, session.take_settlement());
-        }
-        if self.ended.len() == MAX_ENDED {
-            self.ended.pop_front();
-        }
-        self.ended.push_back((session.id, exit));
-        self.emit(&Event::Exited { session: session.id, exit }, Some(&session.id));
-        self.session_waits_end(&session.id, exit);
-        self.layout.retain(|id| *id != session.id);
-        self.earlier.names.remove(&session.id);
-        self.refit = true;
-        let label = session.label().to_owned();
-        if self.layout.tabs().is_empty() {
-            let message = format!("{label} ended ({exit})");
-            for client in self.clients.values_mut().filter(|client| client.view.is_some()) {
-                client.bye(ByeReason::SessionEnded, &message, Some(exit));
-            }
-        } else {
-            self.say_to_all(&format!("{label} ended ({exit})"));
-        }
-    }
-
-    fn tell_settled(&mut self) {
-        for id in self.settling.finished() {
-            self.tell_keeper(ToKeeper::Drained { id });
-        }
-    }
-
     /// Follows changes of the layout: every client looks at a tab that exists, every session has the size of its pane.
     pub fn rearrange(&mut self) {
         if std::mem::take(&mut self.refit) {
@@ -502,42 +361,6 @@ impl Server {
         }
     }
 
-    /// Brings everything to disk and says good-bye.
-    fn leave(mut self) {
-        let (reason, message) = match &self.stopping {
-            Some(note) => (ByeReason::Shutdown, stop_message(note)),
-            None => (ByeReason::Restarting, "the screen is being rebuilt".to_owned()),
-        };
-        self.upgrade_begins();
-        for client in self.clients.values_mut() {
-            client.bye(reason, &message, None);
-        }
-        // Before the disk, which may take its time.
-        self.flush_clients();
-        if let Some(syncing) = self.syncing.take() {
-            // Its own errors were reported; that it is over is all that matters.
-            let _ = syncing.join();
-        }
-        for id in self.settling.wait_for_all() {
-            self.tell_keeper(ToKeeper::Drained { id });
-        }
-        for session in &mut self.sessions {
-            session.take_settlement().run();
-        }
-        let deadline = Instant::now() + LAST_WORDS;
-        loop {
-            self.flush_clients();
-            self.clients.retain(|_, client| !client.is_over(deadline));
-            let clients = self.clients.values();
-            let mut fds: Vec<_> =
-                clients.map(|client| PollFd::from_borrowed_fd(client.as_fd(), PollFlags::OUT)).collect();
-            let over = fds.is_empty() || Instant::now() >= deadline;
-            if over || poll::wait(&mut fds, Some(deadline)).is_err() {
-                return;
-            }
-        }
-    }
-
     /// A number that was never given before.
     pub fn next_number(&mut self) -> u64 {
         self.numbers += 1;
@@ -552,18 +375,6 @@ impl Server {
         self.sessions.iter_mut().find(|session| session.id == *id)
     }
 }
-
-/// What the operator reads when the capsule stops.
-pub(super) fn stop_message(note: &str) -> String {
-    if note.is_empty() {
-        "the instance was stopped".to_owned()
-    } else {
-        format!("the instance was stopped: {note}")
-    }
-}
-
-/// How soon to look whether a flush to disk is over, while another is waiting for it.
-const DISK_CHECK: Duration = Duration::from_millis(500);
 
 impl Ready {
     fn with(self, flags: PollFlags) -> Self {

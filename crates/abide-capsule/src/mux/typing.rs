@@ -5,7 +5,7 @@ use abide_term::Modes;
 use super::client::ClientId;
 use super::keys::{self, Key};
 use super::mouse::MouseEvent;
-use super::scroll::Scroll;
+use super::scroll::{Scroll, Way};
 use super::server::Server;
 use super::session::{MAX_INPUT, Session};
 use super::tokens::{FOCUS_IN, FOCUS_OUT, PASTE_BEGIN, PASTE_END, Token};
@@ -212,11 +212,10 @@ impl Server {
         match edit(&mut text, key) {
             Edit::Done if text.is_empty() => self.scroll_by_key(id, scroll, Key::Char('n')),
             Edit::Done => {
-                let found = self.focused_of(id).is_some_and(|session| scroll.search(&session.term, &text));
-                self.set_mode(id, Mode::Scroll(scroll));
-                if !found {
-                    self.say(id, format!("`{text}` is not in the scrollback"));
+                if let Some(session) = self.focused_of(id) {
+                    scroll.begin_search(&session.term, &text);
                 }
+                self.search_on(id, scroll);
             }
             Edit::Cancelled => self.set_mode(id, Mode::Scroll(scroll)),
             Edit::Goes => self.set_mode(id, Mode::Search(scroll, text)),
@@ -225,7 +224,7 @@ impl Server {
 
     fn scroll_by_key(&mut self, id: ClientId, mut scroll: Scroll, key: Key) {
         let Some(term) = self.focused_of(id).map(|session| &session.term) else { return };
-        let mut found = true;
+        scroll.stop_searching();
         match key {
             Key::Char('q') | Key::Escape | Key::Ctrl('c') | Key::Enter => return,
             Key::Up | Key::Char('k') => scroll.by(term, -1),
@@ -234,14 +233,15 @@ impl Server {
             Key::PageDown | Key::Ctrl('f' | 'd') | Key::Char(' ') => scroll.by_pages(term, 1),
             Key::Home | Key::Char('g') => scroll.go_to_start(term),
             Key::End | Key::Char('G') => scroll.go_to_end(term),
-            Key::Char('n') => found = scroll.search_next(term, true),
-            Key::Char('N') => found = scroll.search_next(term, false),
+            Key::Char('n') => scroll.begin_next(term, Way::Back),
+            Key::Char('N') => scroll.begin_next(term, Way::On),
             Key::Char('/') => return self.set_mode(id, Mode::Search(scroll, String::new())),
             _ => {}
         }
-        self.set_mode(id, Mode::Scroll(scroll));
-        if !found {
-            self.say(id, "there is no further match");
+        if scroll.is_searching() {
+            self.search_on(id, scroll);
+        } else {
+            self.set_mode(id, Mode::Scroll(scroll));
         }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::server::{MuxError, Server, stop_message};
+use super::endings::stop_message;
+use super::server::{MuxError, Server};
 use super::session::Session;
 use crate::link::{Link, LinkError, SessionInfo, ToKeeper, ToMux};
 use crate::protocol::ByeReason;

@@ -160,7 +160,13 @@ const RENAME: &str = "name: ";
 fn position(scroll: &Scroll, focused: &Session) -> String {
     let (back, of) = scroll.position(&focused.term);
     let query = scroll.query();
-    let search = if query.is_empty() { "/ searches".to_owned() } else { format!("/{query} n N") };
+    let search = if scroll.is_searching() {
+        format!("searching for {query}")
+    } else if query.is_empty() {
+        "/ searches".to_owned()
+    } else {
+        format!("/{query} n N")
+    };
     format!("{back}/{of} lines back, {search}, q ends")
 }
 
