@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod activity;
+mod astray;
 mod attach;
 mod awake;
 mod coming_back;

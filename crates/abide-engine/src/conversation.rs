@@ -202,6 +202,8 @@ impl Start<'_> {
         self.around.store.update(instance, |now| -> Result<(), Error> {
             if let Some(own) = now.sessions.iter_mut().find(|own| own.id == session) {
                 own.setup.get_or_insert_with(|| self.setup.clone());
+                own.astray = None;
+                own.resume_unconfirmed = resumed.is_some();
                 if let Some(bound) = bound {
                     own.bind(bound);
                 }

@@ -4,12 +4,13 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use abide_agents::{Agent, FirstTurn, Located};
 use abide_capsule::mux::INFERRED;
 use abide_capsule::protocol::StatusReply;
-use abide_model::conversation::{self, Discovery, Follow, Sighting};
-use abide_model::session::{Origin, Setup};
+use abide_model::conversation::{self, Arrival, Discovery, Follow, Sighting};
+use abide_model::session::{Astray, AstrayReason, Origin, Setup};
 use abide_model::{Conversation, Decided, Extra, Instance, Session};
 use abide_store::{Error, Store};
 use abide_sys::clock;
@@ -51,9 +52,11 @@ pub fn follow(store: &Store, mut instance: Instance, live: Option<&StatusReply>,
     for index in 0..instance.sessions.len() {
         let session = &instance.sessions[index];
         let Some((agent, setup)) = agent_of(session) else { continue };
-        let sightings = sightings(session, &*agent, setup, &reports, live, look);
+        let own = own_reports(session, &*agent, &reports);
+        let sightings = sightings(session, &*agent, setup, &own, live, look);
+        let arrival = arrival(&instance, session, &own);
         let followed = match is_news(session, &sightings) {
-            true => bind(store, &instance, session, &*agent, setup, sightings),
+            true => bind(store, &instance, (session, &*agent, setup), arrival, sightings),
             false => Ok(None),
         };
         match followed {
@@ -94,12 +97,38 @@ fn reports(store: &Store, instance: &Instance) -> Vec<Report> {
     reports
 }
 
+/// What the session's own agent reported, the newest first.
+fn own_reports<'a>(session: &Session, agent: &dyn Agent, reports: &'a [Report]) -> Vec<&'a Report> {
+    // One that the agent could not be resumed by is no id, whatever a hook made of it.
+    let is_id = agent.profile().grammar.is_id;
+    let own = |report: &&Report| report.session == session.id.to_string() && is_id(&report.conversation);
+    reports.iter().filter(own).collect()
+}
+
+/// For how long after a start an agent that reports nothing is taken to be where it came up.
+const COMING_UP: Duration = Duration::from_secs(10);
+
+/// Whether it is known where this run of the session came up, if it was started to resume a conversation.
+fn arrival(instance: &Instance, session: &Session, reports: &[&Report]) -> Arrival {
+    let Some(wanted) = session.conversation.as_ref().filter(|_| session.resume_unconfirmed) else {
+        return Arrival::Settled;
+    };
+    let first = reports.iter().rfind(|report| report.event != INFERRED);
+    let came_up_elsewhere = |astray: &Astray| astray.reason == AstrayReason::CameUpElsewhere;
+    let is_awaited = match first {
+        Some(report) => report.conversation != wanted.id,
+        None if session.astray.as_ref().is_some_and(came_up_elsewhere) => true,
+        None => instance.status.since.age(clock::now()) < COMING_UP,
+    };
+    if is_awaited { Arrival::Awaited } else { Arrival::Settled }
+}
+
 /// Where the session was seen, by the best source first.
 fn sightings(
     session: &Session,
     agent: &dyn Agent,
     setup: &Setup,
-    reports: &[Report],
+    reports: &[&Report],
     live: Option<&StatusReply>,
     look: Look,
 ) -> Vec<Sighting> {
@@ -109,12 +138,8 @@ fn sightings(
         transcript,
         held_by: None,
     };
-    // One that the agent could not be resumed by is no id, whatever a hook made of it.
-    let is_id = agent.profile().grammar.is_id;
-    let own = |report: &&Report| report.session == session.id.to_string() && is_id(&report.conversation);
-    let reported = reports.iter().find(own);
     let origin = |report: &Report| if report.event == INFERRED { Origin::Inferred } else { Origin::Hook };
-    let reported = reported.map(|r| seen(&r.conversation, origin(r), r.transcript.clone()));
+    let reported = reports.first().map(|r| seen(&r.conversation, origin(r), r.transcript.clone()));
     let mut sightings: Vec<Sighting> = reported.into_iter().collect();
     let close = look == Look::Close || session.conversation.is_none();
     let running = live.into_iter().flat_map(|status| &status.sessions);
@@ -146,7 +171,9 @@ fn open(agent: &dyn Agent, setup: &Setup, pid: i32, with_descendants: bool) -> O
 fn is_news(session: &Session, sightings: &[Sighting]) -> bool {
     let bound = session.conversation.as_ref().map(|bound| bound.id.as_str());
     match sightings.first() {
-        Some(best) => Some(best.id.as_str()) != bound || session.astray.is_some(),
+        Some(best) => {
+            Some(best.id.as_str()) != bound || session.astray.is_some() || session.resume_unconfirmed
+        }
         // What lies on disk may say more, of a session of which nothing is known.
         None => bound.is_none(),
     }
@@ -155,9 +182,8 @@ fn is_news(session: &Session, sightings: &[Sighting]) -> bool {
 fn bind(
     store: &Store,
     instance: &Instance,
-    session: &Session,
-    agent: &dyn Agent,
-    setup: &Setup,
+    (session, agent, setup): (&Session, &dyn Agent, &Setup),
+    arrival: Arrival,
     mut sightings: Vec<Sighting>,
 ) -> Result<Option<Instance>, Error> {
     let own = (instance.id, session.id);
@@ -169,12 +195,25 @@ fn bind(
         seen.held_by = claims.holder(Some(own), &seen.id);
     }
     let bound = session.conversation.as_ref().map(|bound| bound.id.as_str());
-    let Decided { decision, reason } = conversation::follow(bound, sightings);
+    let is_back = bound.is_some() && sightings.first().map(|seen| seen.id.as_str()) == bound;
+    let Decided { decision, reason } = conversation::follow(bound, arrival, sightings);
+    let refused = |id: &str| {
+        tracing::warn!(instance = %own.0, session = %own.1, id, "binding: refused reason={reason}");
+    };
     let seen = match decision {
+        Follow::Stay if is_back => return write(store, instance, session, is_where_it_belongs).map(Some),
         Follow::Stay => return Ok(None),
         Follow::Refuse(seen) => {
-            tracing::warn!(instance = %own.0, session = %own.1, id = seen.id, "binding: refused reason={reason}");
+            refused(&seen.id);
             return Ok(None);
+        }
+        Follow::Astray(seen, reason) => {
+            let astray = astray(session, seen, reason);
+            if session.astray.as_ref() == Some(&astray) {
+                return Ok(None);
+            }
+            refused(&astray.id);
+            return write(store, instance, session, |own| own.astray = Some(astray)).map(Some);
         }
         Follow::Bind(seen) => seen,
     };
@@ -192,7 +231,24 @@ fn bind(
         held_in: None,
         extra: Extra::new(),
     };
-    write(store, instance, session, bound).map(Some)
+    let put = |own: &mut Session| {
+        own.bind(bound);
+        is_where_it_belongs(own);
+    };
+    write(store, instance, session, put).map(Some)
+}
+
+/// Notes that the agent is in the conversation that its session is bound to.
+fn is_where_it_belongs(session: &mut Session) {
+    session.astray = None;
+    session.resume_unconfirmed = false;
+}
+
+/// What is noted of a session whose agent was seen elsewhere: since when is kept while it stays there.
+fn astray(session: &Session, seen: Sighting, reason: AstrayReason) -> Astray {
+    let before = session.astray.as_ref().filter(|before| before.id == seen.id);
+    let since = before.map_or_else(clock::now, |before| before.since);
+    Astray { id: seen.id, reason, held_by: seen.held_by, since, extra: Extra::new() }
 }
 
 /// The session's own transcript, by what lies on disk and what the session left.
@@ -241,14 +297,14 @@ fn write(
     store: &Store,
     instance: &Instance,
     session: &Session,
-    bound: Conversation,
+    put: impl FnOnce(&mut Session),
 ) -> Result<Instance, Error> {
     store.update(instance.id, |now| {
         // Another run has begun meanwhile, and what was seen was not that one.
         if now.generation == instance.generation
             && let Some(own) = now.sessions.iter_mut().find(|own| own.id == session.id)
         {
-            own.bind(bound);
+            put(own);
         }
         Ok(now.clone())
     })
@@ -272,6 +328,9 @@ fn keep(store: &Store, instance: &Instance, index: usize) -> Option<Instance> {
         tracing::warn!(instance = %instance.id, session = %session.id, "no copy was taken: {error}");
     }
     let bound = Conversation { transcript: Some(transcript), ..bound.clone() };
-    let written = is_news.then(|| write(store, instance, session, bound))?;
+    let put = |own: &mut Session| {
+        own.bind(bound);
+    };
+    let written = is_news.then(|| write(store, instance, session, put))?;
     written.inspect_err(|error| tracing::warn!(instance = %instance.id, "its transcript: {error}")).ok()
 }

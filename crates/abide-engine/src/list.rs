@@ -7,6 +7,7 @@ use abide_capsule::keeper::ExitRecord;
 use abide_capsule::last_seen::LastSeenAll;
 use abide_capsule::protocol::StatusReply;
 use abide_capsule::unit::Unit;
+use abide_model::session::Astray;
 use abide_model::session_end::Cut;
 use abide_model::{DecidedBy, Doing, Instance, InstanceId, Liveness, Place, Session, Status, Timestamp};
 use abide_store::{Entry, Store};
@@ -88,6 +89,8 @@ pub struct SessionRow {
     pub conversation: Option<String>,
     /// The conversations it was in before, the latest first.
     pub earlier_conversations: Vec<String>,
+    /// Another conversation that its agent was last seen in.
+    pub astray: Option<Astray>,
     /// What was left open when its agent last ended: `turn_cut`, `question_pending` or `api_error`.
     pub interruption: Option<Cut>,
     /// The question or the error.
@@ -187,6 +190,7 @@ impl From<&Session> for SessionRow {
                 .skip(usize::from(session.conversation.is_some()))
                 .map(str::to_owned)
                 .collect(),
+            astray: session.astray.clone(),
             interruption: session.interruption.as_ref().map(|left| left.cut),
             interruption_detail: session.interruption.as_ref().and_then(|left| left.detail.clone()),
             created: Some(session.created),
@@ -278,6 +282,7 @@ fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &S
         if let Some(row) = row.sessions.iter_mut().find(|row| row.id == session.id.to_string()) {
             row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());
             row.earlier_conversations = SessionRow::from(session).earlier_conversations;
+            row.astray = session.astray.clone();
         }
     }
 }

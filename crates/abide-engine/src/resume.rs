@@ -5,7 +5,7 @@ use abide_capsule::keeper::LaunchError;
 use abide_model::brake::{Account, ResumeResult};
 use abide_model::session_end::Cut;
 use abide_model::{Event, Instance, InstanceId, Liveness, Session, Status};
-use abide_store::Entry;
+use abide_store::{Entry, Store};
 use abide_sys::{clock, host, process};
 
 use crate::boot;
@@ -51,6 +51,8 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
     })?;
     let mut started = start::start(around, &instance, claim)?;
     started.warnings.extend(instance.sessions.iter().filter_map(left_open));
+    let was_astray = instance.sessions.iter().filter_map(Session::told_astray);
+    started.warnings.extend(was_astray.map(|told| format!("when it last ran, {told}")));
     Ok(started)
 }
 
@@ -104,13 +106,20 @@ pub enum Resumption {
 /// Brings the instance back and watches it come up. One after the other is brought back so: all at once they would fight
 /// over shared credentials.
 pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Resumption, Error> {
-    let started = match resume(around, id) {
+    let mut started = match resume(around, id) {
         // Whatever refused it: a start of ours that failed would have left it as one that does not run.
         Err(_) if runs(around, id) => return Ok(Resumption::RunsAlready),
         started => started?,
     };
     boot::verify(around.store, id)?;
+    started.warnings.extend(told_astray(around.store, id));
     Ok(Resumption::Back(started))
+}
+
+/// What the operator should know of sessions that run in another conversation than their own.
+pub fn told_astray(store: &Store, id: InstanceId) -> Vec<String> {
+    let instance = store.read(id);
+    instance.iter().flat_map(|instance| &instance.sessions).filter_map(Session::told_astray).collect()
 }
 
 fn runs(around: &Surroundings<'_>, id: InstanceId) -> bool {

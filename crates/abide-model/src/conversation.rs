@@ -6,8 +6,9 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
+use crate::choice::Choice;
 use crate::decide::Decided;
-use crate::session::Origin;
+use crate::session::{AstrayReason, Origin};
 use crate::time::Timestamp;
 
 /// Why a session is started the way it is, as logs spell it: `resume: id=… reason=…`.
@@ -356,24 +357,39 @@ pub enum Follow {
     Stay,
     /// This one; the one before is parked.
     Bind(Sighting),
-    /// What it was bound to already, although it was seen elsewhere.
+    /// What it was bound to already: nothing says which of several it is in.
     Refuse(Sighting),
+    /// What it was bound to already, although its agent is in this one, and why.
+    Astray(Sighting, AstrayReason),
+}
+
+/// Whether it is known where a run came up that was started to resume a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is, or there was nothing to resume: an agent that is elsewhere now went there later.
+    Settled,
+    /// It is not: the first sighting says where it came up.
+    Awaited,
 }
 
 /// Decides which conversation a running session is in. `sightings` come in the order of trust, the best first, and of the
 /// same kind the newest first; `bound` is what it is bound to.
-pub fn follow(bound: Option<&str>, sightings: Vec<Sighting>) -> Decided<Follow> {
+pub fn follow(bound: Option<&str>, arrival: Arrival, sightings: Vec<Sighting>) -> Decided<Follow> {
     // What lies on disk says nothing against a conversation that is known.
     let counts = |seen: &Sighting| bound.is_none() || seen.origin != Origin::Discovered;
     let mut counting = sightings.into_iter().filter(counts);
     match (counting.next(), counting.next()) {
         (None, _) => Decided::new(Follow::Stay, "nothing was seen"),
-        (Some(best), _) if Some(best.id.as_str()) == bound && best.held_by.is_none() => {
+        (Some(best), _) if Some(best.id.as_str()) == bound => {
             Decided::new(Follow::Stay, "it is where it was")
         }
         (Some(best), _) if best.held_by.is_some() => {
             let holder = best.held_by.clone().unwrap_or_default();
-            Decided::new(Follow::Refuse(best), format!("{holder} is in it"))
+            Decided::new(Follow::Astray(best, AstrayReason::Held), format!("{holder} is in it"))
+        }
+        (Some(best), _) if bound.is_some() && arrival == Arrival::Awaited => {
+            let reason = AstrayReason::CameUpElsewhere;
+            Decided::new(Follow::Astray(best, reason), reason.meaning())
         }
         (Some(best), Some(next)) if best.origin == Origin::Discovered && next.origin == best.origin => {
             Decided::new(Follow::Refuse(best), reason::AMBIGUOUS)

@@ -211,6 +211,9 @@ pub struct Session {
     /// Another conversation that its agent was seen in, which the session is not bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub astray: Option<Astray>,
+    /// Whether this run was started to resume its conversation, and its agent was not seen in it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resume_unconfirmed: bool,
     /// Conversations it was in before. An id is parked here, never erased.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parked: Vec<Conversation>,
@@ -243,6 +246,7 @@ impl Session {
             setup: None,
             conversation: None,
             astray: None,
+            resume_unconfirmed: false,
             parked: Vec::new(),
             created,
             attached: None,
@@ -269,6 +273,12 @@ impl Session {
         self.parked.retain(|c| c.id != conversation.id);
         self.conversation = Some(conversation);
         true
+    }
+
+    /// What the operator should know of the conversation that its agent was last seen in, if it is not the session's own.
+    pub fn told_astray(&self) -> Option<String> {
+        let bound = self.conversation.as_ref().map(|bound| bound.id.as_str());
+        self.astray.as_ref().map(|astray| astray.told(&self.name, bound))
     }
 
     /// Whether the session comes back with its instance: it never ended, or not of its own accord.

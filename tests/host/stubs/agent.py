@@ -1,7 +1,7 @@
 """Stand-ins for the command-line agents: called by an agent's name, it takes that agent's flags and no others, keeps
 conversations where and how that agent does, and refuses what that agent refuses, in its words.
 
-Every start is noted in $HOME/argv.NAME. A line that is typed is something said; `/clear` begins a new conversation,
+Every start is noted in $HOME/argv.NAME. A line that is typed is something said; `/clear` begins a new conversation, `/resume ID` goes on with another one,
 `/work` a turn of claude that does not end, and `exit N` ends it. The file $HOME/refuse.NAME holds words with which the agent ends at once."""
 
 import fcntl
@@ -303,6 +303,8 @@ def main():
     for text in typed():
         if text == "/clear":
             conversation = Conversation(new_id())
+        elif text.startswith("/resume "):
+            conversation = resume(text.partition(" ")[2], False, None)
         elif text == "/work":
             conversation.register("busy")
         elif text.startswith("exit"):

@@ -101,6 +101,8 @@ struct AgentWatcher {
     launch: Launch,
     rules: Rules,
     registry: Option<Registry>,
+    /// The conversation that the registry last named.
+    registered: Option<String>,
     hook: Held,
     transcript: tail::Transcript,
     title: Held,
@@ -136,7 +138,7 @@ impl AgentWatcher {
         let registry = signs.registry.then(|| Registry::new(&launch.config_dir, pid));
         let transcript = tail::Transcript::new(signs.tail, launch.started);
         let (hook, title, screen) = (Held::default(), Held::default(), Held::default());
-        Self { agent, launch, rules, registry, hook, transcript, title, screen }
+        Self { agent, launch, rules, registry, registered: None, hook, transcript, title, screen }
     }
 
     /// The conversation is another one now: so is the transcript.
@@ -202,8 +204,12 @@ impl Watcher for AgentWatcher {
         let registered = self.registry.as_mut().and_then(Registry::look);
         let mut conversation = None;
         if let Some(entry) = &registered
-            && self.launch.conversation.as_deref() != Some(&entry.conversation)
+            && [&self.registered, &self.launch.conversation]
+                .iter()
+                .any(|known| known.as_deref() != Some(&entry.conversation))
         {
+            // The first is told even if it is the expected one: where an agent came up is not known before.
+            self.registered = Some(entry.conversation.clone());
             self.follow(&entry.conversation, None);
             conversation = Some(entry.conversation.clone());
         }

@@ -180,17 +180,39 @@ fn a_running_session_is_followed_to_where_it_was_seen_by_the_best_source() {
             Follow::Refuse(seen("b", Discovered)),
             "ambiguous",
         ),
-        (Some("a"), vec![held("b", Hook)], Follow::Refuse(held("b", Hook)), "ab-x/s1 is in it"),
+        (
+            Some("a"),
+            vec![held("b", Hook)],
+            Follow::Astray(held("b", Hook), AstrayReason::Held),
+            "ab-x/s1 is in it",
+        ),
         (
             None,
             vec![held("b", OpenFile), seen("c", Discovered)],
-            Follow::Refuse(held("b", OpenFile)),
+            Follow::Astray(held("b", OpenFile), AstrayReason::Held),
             "ab-x/s1 is in it",
         ),
     ] {
-        let Decided { decision, reason: said } = follow(bound, sightings);
+        let Decided { decision, reason: said } = follow(bound, Arrival::Settled, sightings);
         assert_eq!((decision, &*said), (expected, reason));
     }
+}
+
+#[test]
+fn a_resume_that_came_up_elsewhere_stays_bound_to_what_it_was_to_resume() {
+    let seen = |id: &str, held_by: Option<&str>| Sighting {
+        id: id.to_owned(),
+        origin: Origin::Hook,
+        transcript: None,
+        held_by: held_by.map(str::to_owned),
+    };
+    let decided = |bound, seen| follow(bound, Arrival::Awaited, vec![seen]).decision;
+    let elsewhere = Follow::Astray(seen("b", None), AstrayReason::CameUpElsewhere);
+    assert_eq!(decided(Some("a"), seen("b", None)), elsewhere);
+    assert_eq!(decided(Some("a"), seen("a", None)), Follow::Stay);
+    let held = Follow::Astray(seen("b", Some("ab-x/s1")), AstrayReason::Held);
+    assert_eq!(decided(Some("a"), seen("b", Some("ab-x/s1"))), held, "two in one is the greater danger");
+    assert_eq!(decided(None, seen("b", None)), Follow::Bind(seen("b", None)), "nothing was to be resumed");
 }
 
 #[test]

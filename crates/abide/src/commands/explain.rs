@@ -197,6 +197,7 @@ fn conversation(session: &Session) -> Vec<String> {
             format!("  because {}", bound.origin.meaning()),
         ],
     };
+    lines.extend(session.told_astray().map(|told| format!("  but {}", Safe(told))));
     let transcript = session.conversation.as_ref().and_then(|bound| bound.transcript.as_ref());
     lines.extend(transcript.map(|path| format!("  its transcript is {}", path.display())));
     let setup = session.setup.as_ref().filter(|_| transcript.is_none());

@@ -7,6 +7,7 @@ use abide_engine::list::{self, Listing, Row, SessionRow};
 use abide_engine::protection::Judge;
 use abide_engine::prune::Within;
 use abide_engine::{Error, reconcile};
+use abide_model::session::AstrayReason;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Liveness, Safe, Timestamp};
 use abide_sys::clock;
@@ -208,7 +209,11 @@ fn about(session: &SessionRow) -> Option<String> {
         Some(detail) => format!("{}: {detail}", cut.meaning()),
         None => cut.meaning().to_owned(),
     });
-    let about = asks.or(failed).or(left)?;
+    let astray = session.astray.as_ref().map(|astray| match astray.reason {
+        AstrayReason::Held => "in another session's conversation; `abide explain`".to_owned(),
+        AstrayReason::CameUpElsewhere => "not in the conversation it resumed; `abide explain`".to_owned(),
+    });
+    let about = asks.or(failed).or(astray).or(left)?;
     let short: String = about.chars().take(MAX_ABOUT).collect();
     Some(if short == about { about } else { format!("{short}…") })
 }

@@ -92,6 +92,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         return complete(&name, &started);
     }
     super::watch_boot(instance.id, context)?;
+    resume::told_astray(&context.store, instance.id).iter().for_each(|told| context.warn(told));
     context.printer.line(came_back(&name, &started))?;
     complete(&name, &started)
 }

@@ -3,7 +3,7 @@
 use abide_capsule::protocol::SessionStatus;
 use abide_engine::finish::Outcome as Finished;
 use abide_engine::target::Target;
-use abide_engine::{daemons, follow, stop, substrate, target};
+use abide_engine::{daemons, follow, resume, stop, substrate, target};
 use abide_model::{Doing, Instance, Safe};
 
 use crate::context::Context;
@@ -74,7 +74,10 @@ pub fn run(args: Args, context: &Context) -> Outcome {
         Finished::Removed { because, .. } => {
             Ok(context.printer.line(format!("{} had ended: {because}", id.display_name()))?)
         }
-        _ => Ok(context.printer.line(format!("{} is stopped and kept", id.display_name()))?),
+        _ => {
+            resume::told_astray(&context.store, id).iter().for_each(|told| context.warn(told));
+            Ok(context.printer.line(format!("{} is stopped and kept", id.display_name()))?)
+        }
     }
 }
 
