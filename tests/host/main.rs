@@ -24,3 +24,4 @@ mod records;
 mod script;
 mod survive;
 mod tmux;
+mod wrappers;

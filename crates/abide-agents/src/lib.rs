@@ -82,13 +82,15 @@ impl Deref for Chosen {
 /// The agent of a session that calls it `name` and runs `argv`; `described` is how the configuration says that it deals
 /// with conversations.
 ///
-/// A described agent of which that says nothing and that runs a known program, such as `work = { command = ["claude"] }`,
-/// is that known agent.
+/// One that is said to be like a known agent is that one. So is a described agent of which that says nothing and that runs a known program, such as
+/// `work = { command = ["claude"] }`.
 pub fn for_session(name: &str, argv: &[String], described: Option<&Described>) -> Chosen {
     let program = argv.first().and_then(|word| word.rsplit('/').next());
     let by_program = || KNOWN.iter().copied().find(|known| Some(known.program()) == program);
     let described = described.filter(|described| **described != Described::default());
-    let known = agent(name).or_else(|| if described.is_none() { by_program() } else { None });
+    let like = described.and_then(|described| agent(described.like.as_deref()?));
+    let known =
+        like.or_else(|| agent(name)).or_else(|| if described.is_none() { by_program() } else { None });
     let custom = || Custom::new(name, described.cloned().unwrap_or_default());
     known.map_or_else(|| Chosen::Custom(custom()), Chosen::Known)
 }

@@ -281,6 +281,8 @@ fn an_agent_is_known_by_its_name_or_by_what_its_command_runs() {
     let described = Described { resume: Some(argv("x {id}")), ..Described::default() };
     assert!(matches!(for_session("work", &argv("codex"), Some(&described)), Chosen::Custom(_)));
     assert!(is(for_session("work", &argv("codex"), Some(&Described::default())), "codex"));
+    let like = Described { like: Some("claude".to_owned()), ..Described::default() };
+    assert!(is(for_session("work", &argv("./w.sh"), Some(&like)), "claude"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::name::Name;
 use crate::path::{Path, Step};
 use crate::reader::Reader;
 use crate::rule::{
-    Argv, Count, EnvName, Flag, HostPath, IdArgs, IdArgv, List, OneOf, Reference, Shown, Text,
+    Argv, Count, EnvName, Flag, HostPath, IdArgs, IdArgv, KnownAgent, List, OneOf, Reference, Shown, Text,
     TranscriptPattern, Variable,
 };
 use crate::schema::{Map, Optional, Section, Several, Tables, record};
@@ -21,6 +21,8 @@ record! {
     Agent {
         /// Command that starts the agent.
         command: Option<Vec<String>> as Optional<Argv>,
+        /// Agent that abide knows and that the command ends in, such as a wrapper of `claude`: it is started, followed and resumed like that one.
+        like: Option<String> as Optional<KnownAgent>,
         /// Arguments added to the command.
         args: Option<Vec<String>> as Optional<List<Text>>,
         /// Directory in which an agent that abide knows keeps its configuration and conversations; gemini's ends in `.gemini`, opencode's in `opencode`, amp's in `amp`.
@@ -107,6 +109,7 @@ impl Agent {
         ];
         let said = fatal.into_iter().filter(|(_, words)| !words.is_empty());
         Described {
+            like: self.like.clone(),
             resume: self.resume.clone(),
             fork: self.fork.clone(),
             id_args: self.id.args.clone(),
@@ -122,6 +125,7 @@ impl Agent {
         let signs = |over: &Vec<Sign>, own: Vec<Sign>| over.iter().cloned().chain(own).collect();
         Self {
             command: over.command.clone().or(self.command),
+            like: over.like.clone().or(self.like),
             args: over.args.clone().or(self.args),
             config_dir: over.config_dir.clone().or(self.config_dir),
             env: self.env,

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
+use abide_model::program::AGENTS;
 use abide_model::{Choice, EnvRef, PrefixKey, recipe::is_env_name};
 use toml_edit::Value;
 
@@ -183,6 +184,26 @@ impl<C: Choice + FromStr> Leaf for OneOf<C> {
 
     fn parse(value: &Value, _: &Path) -> Result<C, Vec<Wrong>> {
         word(value, C::KIND)
+    }
+}
+
+/// The name of an agent that abide knows.
+pub(crate) struct KnownAgent;
+
+impl Leaf for KnownAgent {
+    type Value = String;
+    const SPELLING: Spelling = Spelling {
+        noun: "agent that abide knows",
+        written: Written::Text,
+        allowed: || AGENTS.join(", "),
+        words: AGENTS,
+        secret: false,
+    };
+
+    fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
+        let noun = Self::SPELLING.noun;
+        let name = text(value, noun)?.to_owned();
+        if AGENTS.contains(&name.as_str()) { Ok(name) } else { Err(vec![Wrong::not_a(noun)]) }
     }
 }
 

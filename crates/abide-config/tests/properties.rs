@@ -86,6 +86,7 @@ fn cases() -> Vec<Case> {
             agent("command"),
             argv().prop_map(|(program, args)| toml_list([vec![program], args].concat())).boxed(),
         ),
+        ("agents.<name>.like", agent("like"), words(&["claude", "codex", "amp"])),
         ("agents.<name>.args", agent("args"), texts()),
         ("agents.<name>.config_dir", agent("config_dir"), matching("(/|~/)[a-z]{1,8}(/[a-z .]{0,7}[a-z])?")),
         (

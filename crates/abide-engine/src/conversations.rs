@@ -188,19 +188,28 @@ pub(crate) fn recorded_places(store: &Store, dir: Option<&Path>) -> Result<Vec<(
     Ok(sessions.filter_map(place).collect())
 }
 
+/// Where the agent `name` keeps its conversations; `None` if there is no such agent.
+pub(crate) fn place(
+    settings: &Settings,
+    env: &BTreeMap<OsString, OsString>,
+    home: &Path,
+    name: &str,
+) -> Option<Place> {
+    let described = settings.agents.get(name);
+    if described.is_none() && abide_agents::agent(name).is_none() {
+        return None;
+    }
+    let command = described.and_then(|agent| agent.command.clone()).unwrap_or_else(|| vec![name.to_owned()]);
+    let agent = abide_agents::for_session(name, &command, described.map(|d| d.described()).as_ref());
+    let chosen = equip::chosen_dir(&*agent, described, env);
+    let dir = chosen.unwrap_or_else(|| agent.default_dir(home));
+    Some(Place { name: name.to_owned(), agent, dir })
+}
+
 pub(crate) fn places(settings: &Settings, env: &BTreeMap<OsString, OsString>, home: &Path) -> Vec<Place> {
-    let place = |name: &str| {
-        let described = settings.agents.get(name);
-        let command =
-            described.and_then(|agent| agent.command.clone()).unwrap_or_else(|| vec![name.to_owned()]);
-        let agent = abide_agents::for_session(name, &command, described.map(|d| d.described()).as_ref());
-        let chosen = equip::chosen_dir(&*agent, described, env);
-        let dir = chosen.unwrap_or_else(|| agent.default_dir(home));
-        Place { name: name.to_owned(), agent, dir }
-    };
-    let mut places: Vec<Place> = KNOWN.iter().map(|agent| place(agent.name())).collect();
-    for name in settings.agents.keys() {
-        let more = place(name.as_str());
+    let place = |name: &str| place(settings, env, home, name);
+    let mut places: Vec<Place> = KNOWN.iter().filter_map(|agent| place(agent.name())).collect();
+    for more in settings.agents.keys().filter_map(|name| place(name.as_str())) {
         // Two names for one agent with one directory would list everything twice.
         let same = |known: &Place| known.agent.name() == more.agent.name() && known.dir == more.dir;
         if !places.iter().any(same) {

@@ -24,11 +24,10 @@ pub fn configured(around: &Surroundings<'_>, dir: &Path, role: &Role, program: &
         place: settings.place,
         substrate: settings.substrate,
         isolation: own.map_or(Isolation::Shared, |mount| mount.isolation),
-        command: match program {
-            Program::Agent(_) => load::argv(program, settings, &around.env, &[]),
-            // What a shell or another command is run as is no matter of configuration.
-            Program::Shell | Program::Command(_) => Vec::new(),
-        },
+        // What a shell or another command is run as is no matter of configuration.
+        command: program.agent().map_or_else(Vec::new, |agent| {
+            load::argv(&Program::Agent(agent.to_owned()), settings, &around.env, &[])
+        }),
         setup: setup.unwrap_or_default(),
         extra: Extra::new(),
     }

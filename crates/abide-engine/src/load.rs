@@ -26,6 +26,8 @@ use crate::{equip, moved};
 pub struct Request {
     /// An agent, `shell`, or any command.
     pub program: Option<String>,
+    /// The known agent that the command ends in.
+    pub runs_as: Option<String>,
     /// Arguments for it.
     pub args: Vec<String>,
     /// What to call the instance.
@@ -59,17 +61,20 @@ pub struct Loaded {
 
 /// Starts a new instance.
 pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Error> {
-    let take = |take| take::find(around, &request.dir, request.program.as_deref(), take);
+    let (asked, runs_as) = (request.program.as_deref(), request.runs_as.as_deref());
+    let take = |take| take::find(around, &request.dir, runs_as.or(asked), take);
     let taken = request.take.as_ref().map(take).transpose()?;
     let program = match &taken {
-        Some(taken) => Decided::new(Program::Agent(taken.agent.clone()), "it was held with this agent"),
-        None => choose(around, request.program.as_deref()),
+        Some(taken) if runs_as.is_none() => {
+            Decided::new(Program::Agent(taken.agent.clone()), "it was held with this agent")
+        }
+        _ => choose(around, asked, runs_as),
     };
     check(around, request, &program.decision)?;
     let argv = argv(&program.decision, around.settings, &around.env, &request.args);
     check_path(around, &program.decision, &argv)?;
-    if let Program::Agent(name) = &program.decision
-        && let Some(described) = around.settings.agents.get(name.as_str())
+    if let Some(name) = program.decision.agent()
+        && let Some(described) = around.settings.agents.get(name)
     {
         equip::check(name, &argv, described)?;
     }
@@ -119,7 +124,7 @@ fn check_free(store: &Store, name: &str) -> Result<(), Error> {
 
 /// The command line with the latest conversation named where it means that one.
 fn named_latest(around: &Surroundings<'_>, program: &Program, argv: Vec<String>, dir: &Path) -> Vec<String> {
-    let Program::Agent(name) = program else { return argv };
+    let Some(name) = program.agent() else { return argv };
     let (argv, notice) = take::name_latest(around, name, argv, dir);
     notice.iter().for_each(|notice| (around.told)(notice));
     argv
@@ -170,7 +175,7 @@ fn check_path(around: &Surroundings<'_>, program: &Program, argv: &[String]) -> 
 
 fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Result<(), Error> {
     let name = &around.settings.role;
-    if let Program::Agent(agent) = program
+    if let Some(agent) = program.agent()
         && !role.agents.is_empty()
         && !role.agents.iter().any(|supported| supported.as_str() == agent)
     {
@@ -193,22 +198,20 @@ fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Resu
 
 /// The variables that `program` is given, and where their values come from.
 pub(crate) fn env_of(settings: &Settings, program: &Program) -> BTreeMap<String, EnvRef> {
-    let own = match program {
-        Program::Agent(agent) => settings.agents.get(agent.as_str()).map(|described| &described.env),
-        Program::Shell | Program::Command(_) => None,
-    };
+    let own = program.agent().and_then(|agent| settings.agents.get(agent)).map(|described| &described.env);
     let all = settings.env.iter().chain(own.into_iter().flatten());
     all.map(|(name, reference)| (name.to_string(), reference.clone())).collect()
 }
 
-/// What runs where `requested` was asked for, or nothing.
-pub fn choose(around: &Surroundings<'_>, requested: Option<&str>) -> Decided<Program> {
+/// What runs where `requested` was asked for, or nothing; `runs_as` is the agent that the operator says it runs.
+pub fn choose(around: &Surroundings<'_>, requested: Option<&str>, runs_as: Option<&str>) -> Decided<Program> {
     let path = around.env.get(OsStr::new(vars::PATH)).cloned().unwrap_or_default();
     let machine = Machine { path, ..Machine::here() };
     let described: Vec<&str> = around.settings.agents.keys().map(Name::as_str).collect();
     let installed: Vec<&str> = AGENTS.iter().copied().filter(|name| machine.find(name).is_some()).collect();
     program::choose(&Wanted {
         requested,
+        runs_as,
         configured: around.settings.agent.as_ref().map(Name::as_str),
         described: &described,
         installed: &installed,
@@ -231,6 +234,11 @@ pub(crate) fn argv(
             let mut argv = command.unwrap_or_else(|| vec![name.clone()]);
             argv.extend(described.and_then(|agent| agent.args.clone()).unwrap_or_default());
             argv
+        }
+        Program::Wrapper { command, agent } => {
+            let described = settings.agents.get(agent.as_str());
+            let args = described.and_then(|agent| agent.args.clone()).unwrap_or_default();
+            std::iter::once(command.clone()).chain(args).collect()
         }
     };
     argv.extend_from_slice(extra);
@@ -271,9 +279,7 @@ fn instance(
     instance.dir_identity = moved::identity(&request.dir);
     let id = instance.new_session_id();
     let mut session = Session::new(id, program.name(), argv, request.dir.clone(), now);
-    if let Program::Agent(name) = program {
-        session.agent = Some(name.clone());
-    }
+    session.agent = program.agent().map(str::to_owned);
     instance.sessions.push(session);
     instance
 }

@@ -96,8 +96,11 @@ pub fn find(
         Take::Fork(word) => (word, true),
     };
     let asked_for = |place: &Place| agent.is_none_or(|name| place.name == name);
-    let mut places = conversations::places(around.settings, &around.env, &around.home);
-    places.retain(asked_for);
+    let (settings, env, home) = (around.settings, &around.env, &around.home);
+    let places = match agent {
+        Some(name) => conversations::place(settings, env, home, name).into_iter().collect(),
+        None => conversations::places(settings, env, home),
+    };
     for place in &places {
         if let Located::Found(path) = place.agent.transcript(&place.dir, dir, word) {
             return Ok(taken(place, word.clone(), Some(path), None, fork));

@@ -13,6 +13,13 @@ pub const AGENTS: &[&str] = &["claude", "codex", "gemini", "opencode", "kimi", "
 pub enum Program {
     /// An agent: one that abide knows, or one that the configuration describes.
     Agent(String),
+    /// A command of the operator's own that ends in a known agent.
+    Wrapper {
+        /// The command.
+        command: String,
+        /// The agent.
+        agent: String,
+    },
     /// The operator's shell.
     Shell,
     /// Any other command.
@@ -25,7 +32,17 @@ impl Program {
         match self {
             Self::Agent(name) => name.clone(),
             Self::Shell => SHELL.to_owned(),
-            Self::Command(word) => word.rsplit('/').next().unwrap_or(word).to_owned(),
+            Self::Command(word) | Self::Wrapper { command: word, .. } => {
+                word.rsplit('/').next().unwrap_or(word).to_owned()
+            }
+        }
+    }
+
+    /// The agent that it runs, as the configuration calls it.
+    pub fn agent(&self) -> Option<&str> {
+        match self {
+            Self::Agent(agent) | Self::Wrapper { agent, .. } => Some(agent),
+            Self::Shell | Self::Command(_) => None,
         }
     }
 }
@@ -35,6 +52,8 @@ impl Program {
 pub struct Wanted<'a> {
     /// What the operator typed.
     pub requested: Option<&'a str>,
+    /// The agent that the operator says it runs.
+    pub runs_as: Option<&'a str>,
     /// The default agent of the scope.
     pub configured: Option<&'a str>,
     /// Agents that the configuration describes.
@@ -51,7 +70,13 @@ pub fn choose(wanted: &Wanted<'_>) -> Decided<Program> {
         word => Program::Command(word.to_owned()),
     };
     match (wanted.requested, wanted.configured, wanted.installed.first()) {
-        (Some(word), _, _) => Decided::new(named(word), "the operator asked for it"),
+        (Some(word), _, _) => match wanted.runs_as {
+            Some(agent) => Decided::new(
+                Program::Wrapper { command: word.to_owned(), agent: agent.to_owned() },
+                "the operator asked for it and said which agent it runs",
+            ),
+            None => Decided::new(named(word), "the operator asked for it"),
+        },
         (None, Some(word), _) => Decided::new(named(word), "it is the configured default"),
         (None, None, Some(first)) => Decided::new(named(first), "it is the first agent found on PATH"),
         (None, None, None) => Decided::new(Program::Shell, "no agent was found on PATH"),
@@ -62,7 +87,8 @@ pub fn choose(wanted: &Wanted<'_>) -> Decided<Program> {
 mod tests {
     use super::*;
 
-    const NOTHING: Wanted<'_> = Wanted { requested: None, configured: None, described: &[], installed: &[] };
+    const NOTHING: Wanted<'_> =
+        Wanted { requested: None, runs_as: None, configured: None, described: &[], installed: &[] };
 
     fn chosen(wanted: Wanted<'_>) -> Program {
         choose(&wanted).decision
@@ -90,5 +116,7 @@ mod tests {
         assert_eq!(chosen(asked("mine")), Program::Agent("mine".into()));
         assert_eq!(chosen(asked("/usr/bin/htop")), Program::Command("/usr/bin/htop".into()));
         assert_eq!(chosen(asked("/usr/bin/htop")).name(), "htop");
+        let wrapper = chosen(Wanted { runs_as: Some("claude"), ..asked("./w.sh") });
+        assert_eq!((wrapper.name().as_str(), wrapper.agent()), ("w.sh", Some("claude")));
     }
 }

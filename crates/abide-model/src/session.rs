@@ -165,6 +165,9 @@ pub struct Setup {
 /// How an agent that abide does not know deals with conversations, as the configuration describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
+    /// The agent that abide knows and that its command ends in; then nothing else here counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
     /// The command that resumes `{id}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Vec<String>>,

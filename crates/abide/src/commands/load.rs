@@ -11,9 +11,11 @@ use abide_engine::start::Surroundings;
 use abide_engine::take::Take;
 use abide_engine::trees::{self, Wish};
 use abide_model::offer::LaunchWish;
+use abide_model::program::AGENTS;
 use abide_model::{Instance, Isolation, Place, Policy, Safe, Scope, Status, StatusBar, Substrate, vars};
 use abide_tui::Ask;
 use abide_tui::screens::{Launch, StartNew};
+use clap::builder::PossibleValuesParser;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -29,6 +31,7 @@ Examples:
   abide load htop                      any command
   abide load --isolation worktree      in a git worktree of this directory, on a branch of its own
   abide load --adopt 0199a7c2          go on with a conversation that `abide conversations` lists
+  abide load --as claude ./w.sh        a wrapper of yours that ends in claude, followed and resumed like it
   abide load --fork k7p9               go on with a copy of what the agent in k7p9 knows
   abide load claude --detach --name review -- --model opus
                                        start it without attaching; what follows `--` goes to the agent
@@ -41,6 +44,9 @@ Inside, Ctrl-B d leaves it running and Ctrl-B ? shows all keys.";
 pub struct Args {
     /// The agent, `shell`, or any command; default: the configured one, or the first found on PATH
     program: Option<String>,
+    /// The agent that the command ends in: a wrapper is followed and resumed like it
+    #[arg(long = "as", value_name = "AGENT", requires = "program", value_parser = PossibleValuesParser::new(AGENTS), hide_possible_values = true)]
+    runs_as: Option<String>,
     /// Do not attach
     #[arg(long, short)]
     detach: bool,
@@ -121,6 +127,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         let role = context.config.role(&around.settings.role).map_err(CommandError::failed)?;
         let request = Request {
             program: args.program,
+            runs_as: args.runs_as,
             args: args.args,
             name: args.name,
             policy,
@@ -155,7 +162,8 @@ impl Args {
     fn wish(&self, policy: Option<Policy>, around: &Surroundings<'_>) -> LaunchWish {
         let program = self.program.as_deref();
         LaunchWish {
-            program: program.map(|program| load::choose(around, Some(program)).decision.name()),
+            program: program
+                .map(|program| load::choose(around, Some(program), self.runs_as.as_deref()).decision.name()),
             args: self.args.clone(),
             name: self.name.clone(),
             policy,

@@ -1,0 +1,67 @@
+//! Commands of the operator's own that end in an agent that abide knows.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::conversations::{Agents, machine};
+
+/// A script in the directory that commands are run in, which ends in claude and passes on what it is given.
+fn with_wrapper() -> Agents {
+    let host = machine();
+    let path = host.write("work/w.sh", "#!/bin/sh\nclaude --model opus \"$@\"\n");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    host
+}
+
+/// Said, stopped, resumed through the wrapper: the same conversation, by the agent's own flags.
+#[track_caller]
+fn resumes_like_claude(host: &Agents, load: &[&str]) {
+    let id = host.loaded(host.abide([&["load", "--detach"], load].concat()));
+    host.wait_for_screen(&id, "ready");
+    host.say(&id, "remember the milk");
+    let conversation = host.conversation(&id);
+    assert_eq!(host.argvs("claude"), [format!("--model opus --session-id {conversation}")]);
+    host.stop(&id);
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: remember the milk");
+    assert_eq!(host.argvs("claude")[1], format!("--model opus --resume {conversation}"));
+    assert_eq!(host.conversation(&id), conversation);
+    assert!(host.log().contains(&format!("resume: id={conversation} reason=conversation_data_present")));
+    assert_eq!(host.row(&id).unwrap()["sessions"][0]["astray"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_wrapper_given_by_path_that_is_said_to_be_claude_is_given_an_id_and_resumed_by_it() {
+    resumes_like_claude(&with_wrapper(), &["--as", "claude", "./w.sh"]);
+}
+
+#[test]
+fn an_agent_that_the_configuration_says_is_like_claude_is_given_an_id_and_resumed_by_it() {
+    let host = with_wrapper();
+    let path = host.work().join("w.sh");
+    let settings = format!("version = 2\n[agents.mycc]\ncommand = [{path:?}]\nlike = \"claude\"\n");
+    host.write("home/.config/abide/config.toml", settings);
+    resumes_like_claude(&host, &["mycc"]);
+}
+
+#[test]
+fn a_wrapper_takes_up_a_conversation_that_its_agent_had() {
+    let host = with_wrapper();
+    let id = host.load_agent("claude", &[]);
+    host.say(&id, "remember the milk");
+    let conversation = host.conversation(&id);
+    host.abide(["eject", &id, "--clean"]).ok();
+    let load = ["load", "--detach", "--as", "claude", "./w.sh", "--adopt", &conversation];
+    let wrapped = host.loaded(host.abide(load));
+    host.wait_for_screen(&wrapped, "resumed: remember the milk");
+    assert_eq!(host.argvs("claude")[1], format!("--model opus --resume {conversation}"));
+}
+
+#[test]
+fn what_a_command_is_said_to_run_is_an_agent_that_is_known() {
+    let host = with_wrapper();
+    let complaint = host.abide(["load", "--detach", "--as", "clod", "./w.sh"]).fails(2);
+    assert!(complaint.contains("claude"), "{complaint}");
+    host.write("home/.config/abide/config.toml", "version = 2\n[agents.mycc]\nlike = \"clod\"\n");
+    let complaint = host.abide(["load", "--detach", "mycc"]).fails(1);
+    assert!(complaint.contains("claude"), "{complaint}");
+}
