@@ -110,6 +110,7 @@ fn instance(id: InstanceId) -> Instance {
                 extra: Extra::new(),
             }),
             astray: None,
+            below: None,
             resume_unconfirmed: false,
             parked: Vec::new(),
             created: now,

@@ -65,3 +65,22 @@ fn what_a_command_is_said_to_run_is_an_agent_that_is_known() {
     let complaint = host.abide(["load", "--detach", "mycc"]).fails(1);
     assert!(complaint.contains("claude"), "{complaint}");
 }
+
+#[test]
+fn a_plain_command_that_runs_claude_says_that_its_conversation_does_not_come_back_and_how_it_does() {
+    let host = with_wrapper();
+    let id = host.loaded(host.abide(["load", "--detach", "./w.sh"]));
+    host.wait_for_screen(&id, "ready");
+    host.say(&id, "remember the milk");
+    let stopped = host.abide(["stop", &id]);
+    let transcript = host.transcript();
+    let conversation = transcript.file_stem().unwrap().to_str().unwrap();
+    let way = format!("abide load --as claude ./w.sh --adopt {conversation}");
+    assert!(stopped.stderr.contains(&way), "{}", stopped.stderr);
+    assert!(host.abide(["explain", &id]).ok().contains(&way));
+    let resumed = host.resume(&id);
+    assert!(resumed.stderr.contains(&way), "{}", resumed.stderr);
+    let words: Vec<&str> = way.split(' ').skip(1).chain(["--detach"]).collect();
+    let taken_up = host.loaded(host.abide(words));
+    host.wait_for_screen(&taken_up, "resumed: remember the milk");
+}

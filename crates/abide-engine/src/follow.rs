@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::claims::{Claims, Who};
 use crate::equip::agent_of;
 use crate::vault::Vault;
-use crate::{live, processes, traces};
+use crate::{below, live, processes, traces};
 
 /// How much of the agents' own reports is read: far more than one run of them writes between two looks.
 const MAX_REPORTS: u64 = 256 * 1024;
@@ -48,6 +48,9 @@ struct Report {
 /// Finds out which conversations the sessions of `instance` are in, writes down what is new, and keeps copies. `live` is
 /// what its capsule says, if that runs. Gives the instance as it is now.
 pub fn follow(store: &Store, mut instance: Instance, live: Option<&StatusReply>, look: Look) -> Instance {
+    if let Some(live) = live.filter(|_| look == Look::Close) {
+        instance = below::note(store, instance, live);
+    }
     let reports = reports(store, &instance);
     for index in 0..instance.sessions.len() {
         let session = &instance.sessions[index];
@@ -73,10 +76,8 @@ pub fn follow(store: &Store, mut instance: Instance, live: Option<&StatusReply>,
 
 /// Looks closely at the instance while there is somebody to look at: when it has come up, and before it ends.
 pub fn look_closely(store: &Store, instance: &Instance) {
-    if instance.sessions.iter().any(|session| session.agent.is_some()) {
-        let live = live::status(&live::unit(store, instance.id)).ok();
-        follow(store, instance.clone(), live.as_ref(), Look::Close);
-    }
+    let live = live::status(&live::unit(store, instance.id)).ok();
+    follow(store, instance.clone(), live.as_ref(), Look::Close);
 }
 
 /// What agents reported in this run of the instance, the newest first.

@@ -1,6 +1,7 @@
 //! The verbs as functions: they gather facts, ask the model, carry out what it decides, and print nothing.
 
 pub mod activity;
+mod below;
 pub mod boot;
 mod claims;
 mod conversation;

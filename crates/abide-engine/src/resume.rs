@@ -53,6 +53,7 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
     started.warnings.extend(instance.sessions.iter().filter_map(left_open));
     let was_astray = instance.sessions.iter().filter_map(Session::told_astray);
     started.warnings.extend(was_astray.map(|told| format!("when it last ran, {told}")));
+    started.warnings.extend(instance.sessions.iter().filter_map(Session::told_below));
     Ok(started)
 }
 

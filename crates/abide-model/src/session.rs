@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::choices;
 use crate::id::SessionId;
 use crate::instance::Extra;
+use crate::program::SHELL;
 use crate::session_end::Interruption;
 use crate::time::Timestamp;
 
@@ -89,6 +90,18 @@ impl Astray {
             ),
         }
     }
+}
+
+/// A known agent that runs below a plain command, with a conversation that no resume of the session comes back to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentBelow {
+    /// The agent.
+    pub agent: String,
+    /// Its id of the conversation.
+    pub id: String,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 /// How a process ended.
@@ -214,6 +227,9 @@ pub struct Session {
     /// Another conversation that its agent was seen in, which the session is not bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub astray: Option<Astray>,
+    /// The agent that was seen below it, where it is a plain command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<AgentBelow>,
     /// Whether this run was started to resume its conversation, and its agent was not seen in it yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resume_unconfirmed: bool,
@@ -249,6 +265,7 @@ impl Session {
             setup: None,
             conversation: None,
             astray: None,
+            below: None,
             resume_unconfirmed: false,
             parked: Vec::new(),
             created,
@@ -282,6 +299,19 @@ impl Session {
     pub fn told_astray(&self) -> Option<String> {
         let bound = self.conversation.as_ref().map(|bound| bound.id.as_str());
         self.astray.as_ref().map(|astray| astray.told(&self.name, bound))
+    }
+
+    /// What the operator should know of the agent that runs below it, if it is a plain command.
+    pub fn told_below(&self) -> Option<String> {
+        let AgentBelow { agent, id, .. } = self.below.as_ref()?;
+        let command = match self.argv.first() {
+            Some(command) if self.name != SHELL => format!("abide load --as {agent} {command} --adopt {id}"),
+            _ => format!("abide load {agent} --adopt {id}"),
+        };
+        Some(format!(
+            "{} ran {agent} in conversation {id}, which does not come back by itself; `{command}` goes on with it",
+            self.name
+        ))
     }
 
     /// Whether the session comes back with its instance: it never ended, or not of its own accord.

@@ -243,6 +243,9 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
     let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
     lines.extend(isolation.map(|text| format!("  {}", Safe(text))));
     lines.extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation));
+    lines.extend(
+        instance.sessions.iter().filter_map(Session::told_below).map(|told| format!("  {}", Safe(told))),
+    );
     lines
 }
 

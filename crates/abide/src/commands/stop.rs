@@ -4,7 +4,7 @@ use abide_capsule::protocol::SessionStatus;
 use abide_engine::finish::Outcome as Finished;
 use abide_engine::target::Target;
 use abide_engine::{daemons, follow, resume, stop, substrate, target};
-use abide_model::{Doing, Instance, Safe};
+use abide_model::{Doing, Instance, Safe, Session};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -76,6 +76,9 @@ pub fn run(args: Args, context: &Context) -> Outcome {
         }
         _ => {
             resume::told_astray(&context.store, id).iter().for_each(|told| context.warn(told));
+            let kept = context.store.read(id);
+            let sessions = kept.iter().flat_map(|instance| &instance.sessions);
+            sessions.filter_map(Session::told_below).for_each(|told| context.warn(&told));
             Ok(context.printer.line(format!("{} is stopped and kept", id.display_name()))?)
         }
     }

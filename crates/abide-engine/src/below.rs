@@ -1,0 +1,56 @@
+//! Known agents that run below plain commands: what they are in is noted, so that a resume can say that it does not come
+//! back by itself.
+
+use abide_agents::KNOWN;
+use abide_capsule::protocol::StatusReply;
+use abide_model::session::AgentBelow;
+use abide_model::{Extra, Instance, Session, vars};
+use abide_store::Store;
+use abide_sys::process;
+
+use crate::processes;
+
+/// Notes the agents that run below the plain commands of `instance`. Gives the instance as it is now.
+pub(crate) fn note(store: &Store, instance: Instance, live: &StatusReply) -> Instance {
+    let is_plain = |session: &&Session| session.agent.is_none();
+    let seen: Vec<_> = instance
+        .sessions
+        .iter()
+        .filter(is_plain)
+        .filter_map(|session| {
+            let running = live.sessions.iter().find(|s| s.id == session.id && s.exit.is_none())?;
+            Some((session.id, agent_below(running.pid))).filter(|(_, below)| *below != session.below)
+        })
+        .collect();
+    if seen.is_empty() {
+        return instance;
+    }
+    let noted = store.update(instance.id, |now| -> Result<Instance, abide_store::Error> {
+        for session in now.sessions.iter_mut().filter(|_| now.generation == instance.generation) {
+            if let Some((_, below)) = seen.iter().find(|(id, _)| *id == session.id) {
+                session.below = below.clone();
+            }
+        }
+        Ok(now.clone())
+    });
+    noted.unwrap_or_else(|error| {
+        tracing::warn!(instance = %instance.id, "agents below its commands: {error}");
+        instance
+    })
+}
+
+/// The nearest agent that runs in or below process `pid`, if it is in one conversation.
+fn agent_below(pid: i32) -> Option<AgentBelow> {
+    processes::generations(pid).iter().flatten().find_map(|pid| {
+        let number = u32::try_from(*pid).ok()?;
+        let home = process::in_environment(number, vars::HOME)?;
+        KNOWN.iter().find_map(|agent| {
+            let moved = agent.moved_to(&|name| process::in_environment(number, name).map(Into::into));
+            let dir = moved.unwrap_or_else(|| agent.default_dir(home.as_ref()));
+            let mut ids = agent.open_in(&dir, *pid);
+            ids.dedup();
+            let id = ids.pop().filter(|_| ids.is_empty())?;
+            Some(AgentBelow { agent: agent.name().to_owned(), id, extra: Extra::new() })
+        })
+    })
+}
