@@ -81,6 +81,23 @@ fn whoever_asks_something_of_a_stopped_instance_is_told_how_to_bring_it_back() {
 }
 
 #[test]
+fn what_a_command_showed_before_it_was_resumed_is_not_what_is_waited_for() {
+    let host = host();
+    let id = host.load(&[]);
+    host.abide(["send", &id, "tests passed"]).ok();
+    host.abide(["wait", &id, "--text", "heard: tests passed", "--timeout", "30"]).ok();
+    host.abide(["stop", &id]).ok();
+    host.abide(["resume", &id, "--detach"]).ok();
+    // Its first line is new, though the same line was there before.
+    host.abide(["wait", &id, "--text", "stub pid", "--timeout", "30"]).ok();
+    assert!(host.peek(&id).contains("heard: tests passed"), "what was there is still shown");
+    host.abide(["wait", &id, "--text", "heard: tests", "--timeout", "0.3"]).fails(1);
+    host.abide(["send", &id, "tests failed"]).ok();
+    let line = host.abide(["wait", &id, "--text", "heard: tests", "--timeout", "30"]).ok();
+    assert_eq!(line, "heard: tests failed\n");
+}
+
+#[test]
 fn a_wait_that_is_in_vain_says_so() {
     let host = host();
     let id = host.load(&[]);

@@ -97,6 +97,10 @@ impl Grid {
         self.lines[self.slot(y)].version.max(self.moved)
     }
 
+    pub(crate) fn written(&self, y: usize) -> u64 {
+        self.lines[self.slot(y)].version
+    }
+
     pub(crate) fn is_wrapped(&self, y: usize) -> bool {
         self.lines[self.slot(y)].wrapped
     }

@@ -147,6 +147,13 @@ impl Term {
         if y < self.vt.size.rows { self.vt.grid.version(usize::from(y)) } else { 0 }
     }
 
+    /// The [`version`](Self::version) at which something was last written into the row or erased from it, wherever it has
+    /// moved since. A resize writes all.
+    #[must_use]
+    pub fn row_written(&self, y: u16) -> u64 {
+        if y < self.vt.size.rows { self.vt.grid.written(usize::from(y)) } else { 0 }
+    }
+
     /// Grows whenever anything visible changed: cells, cursor, modes, titles, colours.
     #[must_use]
     pub fn version(&self) -> u64 {

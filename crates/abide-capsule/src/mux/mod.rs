@@ -22,6 +22,7 @@ mod connections;
 mod display;
 mod due;
 mod endings;
+mod earlier_run;
 mod glyph;
 mod keys;
 mod layout;

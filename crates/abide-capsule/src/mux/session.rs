@@ -15,6 +15,7 @@ use rustix::termios::Winsize;
 
 use super::activity::{Watched, Watching};
 use super::bar::Mark;
+use super::earlier_run::EarlierRun;
 use super::recover::{self, OldScreen, Rebuilt};
 use super::server::Server;
 use super::tokens::{FOCUS_IN, FOCUS_OUT};
@@ -51,6 +52,7 @@ pub(super) struct Session {
     pub pid: i32,
     pub meta: serde_json::Value,
     pub term: Term,
+    pub earlier_run: EarlierRun,
     pub exit: Option<Exit>,
     /// What nobody has looked at yet.
     pub mark: Mark,
@@ -124,6 +126,7 @@ impl Session {
             input_sent: 0,
             last_output: now,
             watching: Watching::new(watcher, program, term.status(), now),
+            earlier_run: EarlierRun::on(&term, program),
             term,
             hold_since: None,
             hold_over: false,
@@ -163,7 +166,7 @@ impl Session {
             return false;
         }
         let size = Size { cols: wanted.cols, rows: wanted.rows };
-        self.term.resize(wanted);
+        self.earlier_run.resize(&mut self.term, wanted);
         self.journal.resized(size);
         let winsize = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         if let Err(err) = rustix::termios::tcsetwinsize(&self.master, winsize) {

@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use abide_model::Doing;
-use abide_term::Term;
 
 use super::client::ClientId;
 use super::compose::row_text;
@@ -24,7 +23,7 @@ pub(super) struct Waiting {
     session: SessionId,
     until: Until,
     give_up_at: Option<Instant>,
-    /// Lines that scrolled off before this one were searched already.
+    /// Lines that scrolled off before this one were searched already, or are of an earlier run.
     searched_to: u64,
 }
 
@@ -61,7 +60,7 @@ impl Waiting {
                 (session.watching.is_idle().map_or(quiet, |idle| idle && aware()), None)
             }
             Until::Text { pattern } => {
-                let line = find(&session.term, pattern, &mut self.searched_to);
+                let line = find(session, pattern, &mut self.searched_to);
                 (line.is_some(), line)
             }
         };
@@ -80,28 +79,33 @@ impl Waiting {
 }
 
 /// The line that holds `pattern`, on the screen or among the lines that scrolled off since the last look. Lines that
-/// were wrapped are searched as one.
-fn find(term: &Term, pattern: &str, searched_to: &mut u64) -> Option<String> {
+/// were wrapped are searched as one; those that an earlier run left on the screen are not searched.
+fn find(session: &Session, pattern: &str, searched_to: &mut u64) -> Option<String> {
+    let (term, earlier_run) = (&session.term, session.earlier_run);
     let oldest = term.scrolled_off().saturating_sub(term.scrollback_len() as u64);
     let first = usize::try_from(searched_to.saturating_sub(oldest)).unwrap_or(usize::MAX);
-    *searched_to = term.scrolled_off();
-    let (mut cells, mut line) = (Vec::new(), String::new());
-    let mut look = |text: &str, wrapped: bool| {
+    *searched_to = term.scrolled_off() + earlier_run.rows(term);
+    let (mut cells, mut line, mut is_new) = (Vec::new(), String::new(), false);
+    let mut look = |text: &str, wrapped: bool, new: bool| {
         line.push_str(text);
+        is_new |= new;
         if wrapped {
             return None;
         }
-        let whole = std::mem::take(&mut line);
-        whole.contains(pattern).then(|| whole.trim_end().to_owned())
+        let (whole, counts) = (std::mem::take(&mut line), std::mem::take(&mut is_new));
+        (counts && whole.contains(pattern)).then(|| whole.trim_end().to_owned())
     };
     for index in first.min(term.scrollback_len())..term.scrollback_len() {
         let wrapped = term.scrollback_row(index, &mut cells);
-        if let Some(found) = look(&row_text(term, &cells).0, wrapped) {
+        if let Some(found) = look(&row_text(term, &cells).0, wrapped, true) {
             return Some(found);
         }
     }
     let rows = term.size().rows;
-    (0..rows).find_map(|y| look(&row_text(term, term.row(y)).0, term.row_wrapped(y) && y + 1 < rows))
+    (0..rows).find_map(|y| {
+        let is_new = earlier_run.is_over_in(term, y);
+        look(&row_text(term, term.row(y)).0, term.row_wrapped(y) && y + 1 < rows, is_new)
+    })
 }
 
 impl Server {
