@@ -60,6 +60,10 @@ fn a_program_that_says_what_it_does_is_believed() {
     host.tell(&id, "state=blocked:app=reporter:kind=permission:msg=YXBwcm92ZSBXcml0ZTogL3g=");
     host.abide(["wait", &id, "--needs-input", "--timeout", "20"]).ok();
     assert_eq!(host.wait_for_activity(&id, "needs_input")["question"], "approve Write: /x");
+    let listed = host.abide(["ls"]).ok();
+    assert!(listed.contains("reporter (needs input") && listed.contains(": approve Write: /x)"), "{listed}");
+    let told = host.abide(["explain", &id]).ok();
+    assert!(told.contains(") needs input (") && told.contains("it asks: approve Write: /x"), "{told}");
     host.tell(&id, "state=idle:app=reporter");
     host.abide(["wait", &id, "--idle", "--timeout", "20"]).ok();
     let idle = host.wait_for_activity(&id, "idle");
@@ -143,6 +147,10 @@ fn conversations_that_hooks_report_are_written_down_once() {
     assert_eq!(ids, [CLAUDE, next], "{written}");
     assert_eq!((&lines[0]["session"], &lines[0]["generation"]), (&"s1".into(), &1.into()));
     assert_eq!(lines[1]["transcript"], format!("/t/{next}.jsonl"));
+    let row = eventually("the list to follow", || {
+        Some(host.session_row(&id)).filter(|session| session["conversation"] == next)
+    });
+    assert_eq!(row["earlier_conversations"][0], CLAUDE, "{row}");
 }
 
 /// A stub of a claude that only publishes what it does, as those do that do not speak through the terminal.
@@ -202,6 +210,24 @@ fn what_an_agent_publishes_is_noticed_though_it_writes_nothing() {
     });
     publish("idle");
     assert!(host.abide(["ls"]).ok().contains("claude (idle now)"), "an entry without a time is not of 1970");
+}
+
+#[test]
+fn what_an_agent_left_running_is_waited_for_unless_the_operator_says_otherwise() {
+    let host = registered();
+    let id = host.load_agent("claude", &[]);
+    host.tell(&id, &format!("shell|{CLAUDE}"));
+    host.wait_for_activity(&id, "working");
+    let complaint = host.abide(["wait", &id, "--idle", "--timeout", "0.2"]).fails(1);
+    assert!(complaint.contains("registry says shell"), "{complaint}");
+    assert!(complaint.contains("--ignore-background does not wait for that"), "{complaint}");
+    host.abide(["wait", &id, "--idle", "--ignore-background", "--timeout", "20"]).ok();
+    host.tell(&id, &format!("busy|{CLAUDE}"));
+    eventually("its next turn", || {
+        host.session_row(&id)["activity_because"].as_str()?.contains("says busy").then_some(())
+    });
+    let complaint = host.abide(["wait", &id, "--idle", "--ignore-background", "--timeout", "0.2"]).fails(1);
+    assert!(!complaint.contains("something that it started"), "{complaint}");
 }
 
 #[test]

@@ -42,6 +42,57 @@ fn a_resumed_agent_that_ends_at_once_did_not_come_back() {
 }
 
 #[test]
+fn a_turn_that_was_cut_below_a_wrapper_is_kept_though_the_wrapper_succeeds() {
+    let mut host = machine();
+    let claude = std::fs::read_to_string(host.path("bin/claude")).unwrap();
+    let wrapper = claude.lines().last().unwrap().replace("exec ", "");
+    host.add_program("claude", &format!("{wrapper}\necho bye; exit 0"));
+    let id = host.load_agent("claude", &[]);
+    host.say(&id, "remember the milk");
+    host.say(&id, "/work");
+    host.wait_for_activity(&id, "working");
+    let shell = host.pids(&id).session;
+    let below = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+    kill("-KILL", below.trim().parse().unwrap());
+    host.wait_for_state(&id, "restorable (crashed)");
+}
+
+#[test]
+fn what_an_earlier_run_said_does_not_explain_why_this_one_ended() {
+    let mut host = machine();
+    let id = host.load_agent("claude", &[]);
+    host.say(&id, "Please run /login");
+    host.stop(&id);
+    host.add_program("claude", "kill -SEGV $$");
+    let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
+    assert!(complaint.contains("signal 11") && !complaint.contains("log in"), "{complaint}");
+}
+
+#[test]
+fn a_program_that_is_gone_is_said_to_be_missing_from_the_path() {
+    let host = host();
+    let id = host.load(&[]);
+    host.abide(["stop", &id]).ok();
+    std::fs::remove_file(host.path("bin/stub")).unwrap();
+    let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
+    assert!(complaint.contains("can not start stub: it was not found on PATH"), "{complaint}");
+    host.wait_for_state(&id, "restorable (stopped)");
+}
+
+#[test]
+fn a_stop_says_which_turn_it_cuts_and_a_resume_which_instance_it_refuses() {
+    let host = registered();
+    let id = host.load_agent("claude", &["--name", "shop"]);
+    host.tell(&id, &format!("busy|{CLAUDE}"));
+    host.wait_for_activity(&id, "working");
+    let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
+    assert!(complaint.contains(&format!("ab-{id} cannot be resumed: it is running")), "{complaint}");
+    let stopped = host.abide(["stop", &id]);
+    assert!(stopped.stderr.contains("claude (shop/s1) is working: its turn is cut"), "{stopped:?}");
+    stopped.ok();
+}
+
+#[test]
 fn a_turn_that_was_cut_and_a_question_that_was_pending_are_told() {
     for (status, interruption) in [("busy", "turn_cut"), ("waiting", "question_pending")] {
         let host = registered();

@@ -84,6 +84,26 @@ fn what_is_idle_is_closed_and_what_works_runs_on() {
 }
 
 #[test]
+fn a_plan_that_has_changed_meanwhile_is_shown_again_and_not_carried_out() {
+    let desk = desk();
+    let terminal = desk.dialog();
+    desk.machine.abide(["send", &desk.idle.id, "/work"]).ok();
+    eventually("another one to work", || {
+        (desk.machine.row(&desk.idle.id)?["sessions"][0]["activity"] == "working").then_some(())
+    });
+    terminal.keys(&["a"]);
+    eventually("the new plan", || {
+        let shown = terminal.screen();
+        shown.lines().any(|line| line.contains("idle/s1") && line.contains("→ detach")).then_some(())
+    });
+    desk.assert_runs_on(&desk.idle);
+    terminal.keys(&["a"]);
+    terminal.wait_for("2 instances keep running.");
+    desk.assert_runs_on(&desk.idle);
+    desk.assert_runs_on(&desk.working);
+}
+
+#[test]
 fn leaving_all_lets_all_run_on() {
     let desk = desk();
     let terminal = desk.dialog();

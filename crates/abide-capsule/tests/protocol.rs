@@ -17,6 +17,7 @@ use abide_capsule::protocol::{
 };
 use abide_capsule::session::{Exit, SessionId, Size, SpawnSpec};
 use abide_model::Doing;
+use abide_model::activity::Background;
 use proptest::prelude::*;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -73,7 +74,7 @@ fn every_verb() -> Vec<(serde_json::Value, Verb)> {
         sample(Signal { session: session(), signal: 2 }, Verb::Signal),
         sample(ResizeTo { session: session(), size: Size::default() }, Verb::ResizeTo),
         sample(Send { session: session(), input }, Verb::Send),
-        wait(Until::Idle { quiet_ms: 100 }),
+        wait(Until::Idle { quiet_ms: 100, background: Background::Counts }),
         wait(Until::Exit),
         wait(Until::NeedsInput),
         wait(Until::Text { pattern: "$ ".into() }),

@@ -23,6 +23,14 @@ pub enum Error {
     /// The status of the instance does not allow it.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The status of the instance does not allow to bring it back.
+    #[error("{} cannot be resumed: {why}", id.display_name())]
+    ResumeRefused {
+        /// The instance.
+        id: InstanceId,
+        /// Why not.
+        why: Refusal,
+    },
     /// Git, or the file system, refused.
     #[error(transparent)]
     Git(#[from] GitError),

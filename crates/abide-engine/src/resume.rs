@@ -39,7 +39,9 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
     let claim = start::claim(around.store, id)?;
     let instance = around.store.update(id, |instance| -> Result<Instance, Error> {
         refuse_running(around, instance)?;
-        instance.apply(&Event::Resume { by: process::this() }, "resumed by the operator", clock::now())?;
+        let resume = Event::Resume { by: process::this() };
+        let refused = |why| Error::ResumeRefused { id, why };
+        instance.apply(&resume, "resumed by the operator", clock::now()).map_err(refused)?;
         instance.extra.remove(SPARED);
         instance.started_on = Some(host::here().clone());
         instance.close_ended();

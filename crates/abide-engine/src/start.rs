@@ -99,7 +99,9 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance, claim: Claim) -> Re
 /// Says that this process starts the instance `id`, for as long as the claim is kept.
 pub fn claim(store: &Store, id: InstanceId) -> Result<Claim, Error> {
     Claim::starting(&live::unit(store, id)).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Refused(Refusal("another process is starting it")),
+        std::io::ErrorKind::WouldBlock => {
+            Error::ResumeRefused { id, why: Refusal("another process is starting it") }
+        }
         _ => Error::Other(format!("{} cannot be started: {error}", id.display_name())),
     })
 }

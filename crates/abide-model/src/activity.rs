@@ -49,6 +49,23 @@ choices! {
     }
 }
 
+choices! {
+    /// Whether what an agent started and left running, such as a server in a background shell, keeps it from being idle.
+    #[derive(Default)]
+    Background, "background" {
+        #[default]
+        Counts = "counts": "the agent works for as long as that runs",
+        Ignored = "ignored": "the agent is idle when it waits for the next task",
+    }
+}
+
+/// Whether a session that does `doing` only waits for what it has left running, given what its sources say.
+pub fn is_only_background(doing: Doing, says: impl IntoIterator<Item = Says>) -> bool {
+    let said: Vec<Says> = says.into_iter().collect();
+    let works = said.iter().any(|says| matches!(says, Says::Working | Says::Busy));
+    doing == Doing::Working && said.contains(&Says::Background) && !works
+}
+
 impl Says {
     fn doing(self) -> Doing {
         match self {

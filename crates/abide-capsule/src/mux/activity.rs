@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_model::Doing;
-use abide_model::activity::{self as model, Evidence, Says, Source};
+use abide_model::activity::{self as model, Background, Evidence, Says, Source};
 use abide_sys::clock;
 use abide_term::{Event as TermEvent, ProgramState, ProgramStatus, Term};
 
@@ -213,12 +213,14 @@ impl Watching {
     }
 
     /// Whether the session does not work; `None` where only its output tells.
-    pub fn is_idle(&self) -> Option<bool> {
+    pub fn is_idle(&self, background: Background) -> Option<bool> {
         if self.starting.is_some() {
             return Some(false);
         }
         let told = self.belief.source.is_some_and(|source| source != Source::Processes);
-        told.then_some(self.doing() != Doing::Working)
+        let waits = background == Background::Ignored
+            && model::is_only_background(self.doing(), self.evidence.iter().map(|one| one.says));
+        told.then_some(waits || self.doing() != Doing::Working)
     }
 
     /// What is wrong with the answer to one who waited for the session to be idle.
@@ -355,7 +357,9 @@ impl Server {
 
     /// Looks at every session about which something may be new: a client asks.
     pub fn look_closely(&mut self) {
-        let is_open = |watching: &Watching| watching.look_at().is_some() || watching.is_idle().is_none();
+        let is_open = |watching: &Watching| {
+            watching.look_at().is_some() || watching.is_idle(Background::Counts).is_none()
+        };
         self.look_where(|watching| watching.watcher.is_some() || is_open(watching));
     }
 

@@ -32,10 +32,12 @@ impl Waiting {
     pub fn deadline(&self, sessions: &[Session], now: Instant) -> Option<Instant> {
         let session = sessions.iter().find(|session| session.id == self.session);
         let quiet_at = match (&self.until, session) {
-            (Until::Idle { quiet_ms }, Some(session)) => match session.watching.is_idle() {
-                None => session.last_output().checked_add(Duration::from_millis(*quiet_ms)),
-                Some(idle) => session.watching.unaware_until(now).filter(|_| idle),
-            },
+            (Until::Idle { quiet_ms, background }, Some(session)) => {
+                match session.watching.is_idle(*background) {
+                    None => session.last_output().checked_add(Duration::from_millis(*quiet_ms)),
+                    Some(idle) => session.watching.unaware_until(now).filter(|_| idle),
+                }
+            }
             (Until::Echoed { quiet_ms }, Some(session)) => {
                 session.watching.answered_at(Duration::from_millis(*quiet_ms)).filter(|at| *at > now)
             }
@@ -54,10 +56,10 @@ impl Waiting {
                 (session.watching.has_answered(Duration::from_millis(*quiet_ms), now), None)
             }
             Until::NeedsInput => (session.watching.doing() == Doing::NeedsInput, None),
-            Until::Idle { quiet_ms } => {
+            Until::Idle { quiet_ms, background } => {
                 let quiet = session.quiet_for(now) >= Duration::from_millis(*quiet_ms);
                 let aware = || session.watching.unaware_until(now).is_none();
-                (session.watching.is_idle().map_or(quiet, |idle| idle && aware()), None)
+                (session.watching.is_idle(*background).map_or(quiet, |idle| idle && aware()), None)
             }
             Until::Text { pattern } => {
                 let line = find(session, pattern, &mut self.searched_to);

@@ -1,6 +1,6 @@
 //! The control verbs: a request type and a reply type each.
 
-use abide_model::activity::{Says, Source};
+use abide_model::activity::{Background, Says, Source};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -418,6 +418,9 @@ pub enum Until {
     Idle {
         /// How long it must have been quiet where it does not report its state itself.
         quiet_ms: u64,
+        /// Whether it works for as long as something that it left running does.
+        #[serde(default)]
+        background: Background,
     },
     /// It takes input: what is typed is not lost on an agent that is starting.
     Ready,

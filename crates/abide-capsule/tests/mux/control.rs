@@ -18,6 +18,7 @@ use abide_capsule::session::{Exit, Size};
 use abide_capsule::socket;
 use abide_capsule::unit::Unit;
 use abide_model::Doing;
+use abide_model::activity::Background;
 
 use crate::support::{CALL, Capsule, id, part, shell, spec, wait_for};
 use crate::terminal::Terminal;
@@ -89,7 +90,10 @@ fn text_keys_and_bytes_are_sent_as_they_are_meant() {
 fn a_wait_ends_with_the_text_the_quiet_the_end_or_the_time() {
     let capsule = Capsule::running(&["shell"]);
     capsule.wait_text("main", "ready$");
-    assert_eq!(capsule.wait("main", Until::Idle { quiet_ms: 50 }).outcome, WaitOutcome::Reached);
+    assert_eq!(
+        capsule.wait("main", Until::Idle { quiet_ms: 50, background: Background::Counts }).outcome,
+        WaitOutcome::Reached
+    );
 
     // A wait that begins before what it waits for.
     let mut waiting = capsule.connect();
@@ -139,7 +143,11 @@ fn a_program_that_says_what_it_does_is_believed_and_not_its_silence() {
     assert_eq!(state(), Doing::Unknown);
     capsule.send_line("main", "say \\e]7501;state=working:app=claude-code\\aw");
     wait_for("working", || (state() == Doing::Working).then_some(()));
-    let quiet = Wait { session: id("main"), until: Until::Idle { quiet_ms: 1 }, timeout_ms: Some(100) };
+    let quiet = Wait {
+        session: id("main"),
+        until: Until::Idle { quiet_ms: 1, background: Background::Counts },
+        timeout_ms: Some(100),
+    };
     assert_eq!(capsule.call(&quiet).outcome, WaitOutcome::TimedOut);
     let mut listener = capsule.connect();
     listener.call(&Subscribe { kinds: vec![EventKind::Activity], session: None }, CALL).unwrap();
@@ -162,7 +170,11 @@ fn a_wait_for_idleness_is_not_answered_before_the_program_has_read_what_was_type
     wait_for("idle", || (capsule.status().sessions[0].activity.as_ref()?.state == Doing::Idle).then_some(()));
     capsule.send_line("main", "say \\e]7501;state=working\\aw");
     // The idleness of before is known to the mux; the work that was just asked for is not yet.
-    let idle = Wait { session: id("main"), until: Until::Idle { quiet_ms: 1 }, timeout_ms: Some(3000) };
+    let idle = Wait {
+        session: id("main"),
+        until: Until::Idle { quiet_ms: 1, background: Background::Counts },
+        timeout_ms: Some(3000),
+    };
     assert_eq!(capsule.call(&idle).outcome, WaitOutcome::TimedOut);
 }
 

@@ -8,6 +8,7 @@ use abide_capsule::mux::MuxOptions;
 use abide_capsule::protocol::{
     Attach, Connection, Kind, Rename, Shutdown, Spawn, Until, Upgrade, encode_json,
 };
+use abide_model::activity::Background;
 use rustix::process::Signal;
 
 use crate::support::{CALL, Capsule, exe, id, part, send_signal, shell, wait_for};
@@ -275,7 +276,7 @@ fn the_scrollback_of_an_earlier_run_is_there_and_its_modes_are_not() {
     let mut capsule = Capsule::new();
     capsule
         .launch(shell("main", "echo of the first run; printf '\\033[?1049h\\033[?1003h\\033[?1h'; read x"));
-    capsule.wait("main", Until::Idle { quiet_ms: 50 });
+    capsule.wait("main", Until::Idle { quiet_ms: 50, background: Background::Counts });
     capsule.send_line("main", "");
     capsule.ended();
     assert_eq!(ExitRecord::read(&capsule.unit).unwrap().unwrap().reason, Some(StopReason::LastSessionEnded));

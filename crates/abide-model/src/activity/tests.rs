@@ -21,6 +21,18 @@ use Doing::{Idle, NeedsInput, Unknown, Working};
 use Source::{Hook, Processes, Program, Registry, Screen, Title, Transcript};
 
 #[test]
+fn what_was_left_running_can_be_told_from_work() {
+    for (doing, says, only_background) in [
+        (Working, &[Says::Idle, Says::Background][..], true),
+        (Working, &[Says::Background, Says::Busy], false),
+        (Working, &[Says::Working], false),
+        (Idle, &[Says::Idle, Says::Background], false),
+    ] {
+        assert_eq!(is_only_background(doing, says.iter().copied()), only_background, "{doing:?} {says:?}");
+    }
+}
+
+#[test]
 fn the_strongest_source_that_speaks_is_believed() {
     let table: &[(&[Word], Doing, Option<Source>)] = &[
         (&[], Unknown, None),

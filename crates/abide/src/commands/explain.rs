@@ -14,7 +14,7 @@ use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
 use abide_model::instance::Change;
 use abide_model::time::human;
-use abide_model::{Choice, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
+use abide_model::{Choice, Doing, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
 use abide_store::Entry;
 use serde_json::json;
 
@@ -169,11 +169,11 @@ fn doing(context: &Context, id: InstanceId, session: &SessionStatus) -> Vec<Stri
     let age = |ms: u64| human(Duration::from_millis(ms));
     let mut lines = vec![
         format!(
-            "{} ({}, process {}) is {} ({})",
+            "{} ({}, process {}) {} ({})",
             session.id,
             Safe(&session.name),
             session.pid,
-            activity.state.as_str().replace('_', " "),
+            in_words(activity.state),
             age(activity.for_ms)
         ),
         format!("  because {}", Safe(&activity.because)),
@@ -183,6 +183,16 @@ fn doing(context: &Context, id: InstanceId, session: &SessionStatus) -> Vec<Stri
         format!("  {:10}  {:11}  {:>4}  {}", one.source, one.says, age(one.for_ms), Safe(&one.detail))
     }));
     lines
+}
+
+/// What a session is doing, as the rest of a sentence.
+fn in_words(doing: Doing) -> String {
+    match doing {
+        Doing::NeedsInput => "needs input".to_owned(),
+        Doing::Failed | Doing::Exited => format!("has {}", doing.as_str()),
+        Doing::Unknown => "is in an unknown state".to_owned(),
+        Doing::Starting | Doing::Working | Doing::Idle => format!("is {}", doing.as_str()),
+    }
 }
 
 /// What is known of the conversation that a session is in.

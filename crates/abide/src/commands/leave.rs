@@ -132,3 +132,21 @@ fn returns(session: &SessionRow) -> Returns {
         None => Returns::Anew,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use abide_model::{Instance, Recipe, Scope};
+
+    use super::*;
+
+    #[test]
+    fn a_title_is_shown_without_the_blanks_around_it() {
+        let (id, recipe) = ("k7p9m2xq".parse().unwrap(), Recipe::on_host("/srv".into()));
+        let scope = Scope::directory("/srv".into());
+        let instance = Instance::starting(id, scope, "default".into(), recipe, process::this(), clock::now());
+        for (title, about) in [("◇  Ready (shop)      ", Some("◇  Ready (shop)")), ("   ", None)] {
+            let session = SessionRow { title: Some(title.to_owned()), ..SessionRow::default() };
+            assert_eq!(row(&Row::from(&instance), &session).about.as_deref(), about);
+        }
+    }
+}

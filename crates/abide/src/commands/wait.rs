@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use abide_capsule::protocol::{Until, WaitOutcome, WaitReply};
-use abide_capsule::session::Exit;
-use abide_engine::{substrate, target};
+use abide_capsule::protocol::{EvidenceReply, Until, WaitOutcome, WaitReply};
+use abide_capsule::session::{Exit, SessionId};
+use abide_engine::substrate::{self, Substrate};
+use abide_engine::target;
+use abide_model::activity::{Background, is_only_background};
 use abide_model::{Instance, InstanceId};
 use abide_store::{ResolveError, TrashEntry};
 
@@ -17,6 +19,8 @@ const EXAMPLES: &str = "\
 Examples:
   abide wait k7p9 --idle                    until it does not work any more
   abide wait k7p9 --idle --quiet 10         or, if it does not say, until it was quiet for ten seconds
+  abide wait k7p9 --idle --ignore-background
+                                            though a server that it started still runs
   abide wait k7p9 --needs-input             until it asks for something
   abide wait k7p9 --exit --timeout 3600     until it ends, an hour at most
   abide wait k7p9 --text 'tests passed'     until that is on its screen
@@ -43,6 +47,9 @@ pub struct Args {
     /// Until this text is on its screen
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
+    /// Until it waits for the next task, though something that it started, such as a server, still runs
+    #[arg(long, requires = "idle")]
+    ignore_background: bool,
     /// How long it has to be quiet, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "2", requires = "idle")]
     quiet: f64,
@@ -52,15 +59,20 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> Outcome {
+    let background = if args.ignore_background { Background::Ignored } else { Background::Counts };
     let until = match args.text {
         Some(pattern) => Until::Text { pattern },
         None if args.exit => Until::Exit,
         None if args.needs_input => Until::NeedsInput,
-        None => Until::Idle { quiet_ms: millis(args.quiet) },
+        None => Until::Idle { quiet_ms: millis(args.quiet), background },
     };
     let timeout_ms = args.timeout.map(millis);
-    let asked = session_target(&args.target, context)
-        .and_then(|(held, session)| held.wait(&session, until, timeout_ms).map_err(CommandError::failed));
+    let asked = session_target(&args.target, context).and_then(|(held, session)| {
+        if args.idle && background == Background::Counts {
+            mention_background(held.as_ref(), &session, context);
+        }
+        held.wait(&session, until, timeout_ms).map_err(CommandError::failed)
+    });
     let reply = match asked {
         Err(error) if args.exit => WaitReply {
             outcome: WaitOutcome::Reached,
@@ -91,6 +103,17 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             let why = reply.problem.map_or(String::new(), |why| format!(": {why}"));
             Err(CommandError::failed(format!("the time was up{why}")).hint("--timeout gives it longer"))
         }
+    }
+}
+
+/// Says so where only what a session has left running is waited for: that may run for ever.
+fn mention_background(held: &dyn Substrate, session: &SessionId, context: &Context) {
+    let Ok(EvidenceReply { activity, statements }) = held.evidence(session) else { return };
+    if is_only_background(activity.state, statements.iter().map(|one| one.says)) {
+        context.warn(&format!(
+            "it waits for the next task, and something that it started still runs ({}); --ignore-background does not wait for that",
+            activity.because
+        ));
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::protocol::{Snapshot, Until, WaitOutcome, WaitReply};
+use abide_capsule::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
 use abide_capsule::session::SessionId;
 use abide_model::Doing;
-use abide_model::activity;
+use abide_model::activity::{self, Background};
 use abide_places::tmux::Pane;
 use abide_sys::clock;
 
@@ -18,6 +18,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) fn quiet_ms(pane: &Pane) -> u64 {
     let since = clock::now().0.saturating_sub(pane.active.saturating_mul(1000)).saturating_sub(1000);
     u64::try_from(since).unwrap_or(0)
+}
+
+fn is_idle(seen: &EvidenceReply, background: Background) -> bool {
+    let doing = seen.activity.state;
+    let waits = background == Background::Ignored
+        && activity::is_only_background(doing, seen.statements.iter().map(|one| one.says));
+    waits || doing != Doing::Working
 }
 
 pub(super) fn wait(
@@ -38,8 +45,8 @@ pub(super) fn wait(
         };
         match until {
             Until::Exit => {}
-            Until::Idle { quiet_ms: wanted } => {
-                let told = tmux.look(&pane).map(|seen| seen.activity.state != Doing::Working);
+            Until::Idle { quiet_ms: wanted, background } => {
+                let told = tmux.look(&pane).map(|seen| is_idle(&seen, *background));
                 idle = told.unwrap_or(false).then(|| idle.unwrap_or_else(Instant::now));
                 // What was just typed may not have been taken notice of.
                 let settled = idle.is_some_and(|since| since.elapsed() >= activity::SETTLE);
