@@ -49,6 +49,8 @@ fn a_turn_that_was_cut_below_a_wrapper_is_kept_though_the_wrapper_succeeds() {
     host.add_program("claude", &format!("{wrapper}\necho bye; exit 0"));
     let id = host.load_agent("claude", &[]);
     host.say(&id, "remember the milk");
+    // The stand-in's transcript knows nothing of the turn that follows, so the one before must be seen to be over.
+    host.wait_for_activity(&id, "idle");
     host.say(&id, "/work");
     host.wait_for_activity(&id, "working");
     let shell = host.pids(&id).session;

@@ -239,7 +239,7 @@ fn what_an_agent_in_tmux_says_elsewhere_is_heard_when_somebody_asks() {
     // A program that is no agent says nothing, and that is said.
     let id = host.load(&[]);
     assert_eq!(host.row(&id).unwrap()["sessions"][0]["activity"], serde_json::Value::Null);
-    assert!(host.abide(["explain", &id]).ok().contains("is unknown"));
+    assert!(host.abide(["explain", &id]).ok().contains("is in an unknown state"));
     host.stop(&id);
 }
 

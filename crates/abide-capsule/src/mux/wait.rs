@@ -83,6 +83,10 @@ impl Waiting {
 /// The line that holds `pattern`, on the screen or among the lines that scrolled off since the last look. Lines that
 /// were wrapped are searched as one; those that an earlier run left on the screen are not searched.
 fn find(session: &Session, pattern: &str, searched_to: &mut u64) -> Option<String> {
+    if pattern.is_empty() {
+        // Every screen holds it, also one to which nothing was written yet.
+        return Some(String::new());
+    }
     let (term, earlier_run) = (&session.term, session.earlier_run);
     let oldest = term.scrolled_off().saturating_sub(term.scrollback_len() as u64);
     let first = usize::try_from(searched_to.saturating_sub(oldest)).unwrap_or(usize::MAX);
