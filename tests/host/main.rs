@@ -24,4 +24,5 @@ mod records;
 mod script;
 mod survive;
 mod tmux;
+mod way_back;
 mod wrappers;

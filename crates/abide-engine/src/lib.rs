@@ -40,5 +40,6 @@ mod traces;
 pub mod trash;
 pub mod trees;
 mod vault;
+pub mod way_back;
 
 pub use error::Error;

@@ -206,7 +206,7 @@ fn refuse_relocation(instance: &Instance, to: &Path) -> Result<(), Error> {
 }
 
 /// Whether something was said in the conversation of `session`, as far as that is known.
-fn was_said(session: &Session) -> bool {
+pub(crate) fn was_said(session: &Session) -> bool {
     let Some(((agent, setup), bound)) = equip::agent_of(session).zip(session.conversation.as_ref()) else {
         return false;
     };

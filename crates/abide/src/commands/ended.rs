@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use abide_capsule::client::AttachEnd;
 use abide_engine::finish::{self, Outcome as Finished};
-use abide_engine::{Error, reconcile, trees};
+use abide_engine::{Error, reconcile, trees, way_back};
 use abide_model::decide::ExitChoice;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Instance, InstanceId, Status};
@@ -37,7 +37,13 @@ pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> Outcome {
             Status::Restorable(_) => Ok(said(&format!("; it is kept, `abide resume {id}` brings it back"))?),
             _ => Ok(said("")?),
         },
-        None => Ok(said("; nothing was at risk, and it is cleaned up")?),
+        None => {
+            said("; nothing was at risk, and it is cleaned up")?;
+            match way_back::way_back(&context.store, id) {
+                Some(back) => Ok(context.printer.line(back.to_string())?),
+                None => Ok(()),
+            }
+        }
     }
 }
 
