@@ -1,7 +1,8 @@
 //! Whether an instance is alive, asked by those who can and cannot know.
 
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 use abide_testkit::eventually;
 
@@ -42,15 +43,21 @@ fn a_look_from_another_pid_namespace_changes_nothing() {
     assert!(!alive(pids.session) && !alive(pids.keeper));
 }
 
-#[test]
-fn a_start_is_not_taken_for_dead_by_a_look_from_another_pid_namespace() {
-    let host = host();
+/// A load called `slow` whose keeper has started its session and says so only once the returned file exists.
+fn slow_start(host: &Host) -> (Child, PathBuf) {
     let go = host.path("go");
     let mut load = host.command(host.program());
     load.args(["load", "stub", "--detach", "--name", "slow"]).stdout(Stdio::null());
     let pause = format!("keeper.start.spawned={}", go.display());
-    let mut load = load.env("ABIDE_PAUSE_AT", pause).spawn().unwrap();
+    let load = load.env("ABIDE_PAUSE_AT", pause).spawn().unwrap();
     eventually("the start to be under way", || (host.state("slow") == "starting").then_some(()));
+    (load, go)
+}
+
+#[test]
+fn a_start_is_not_taken_for_dead_by_a_look_from_another_pid_namespace() {
+    let host = host();
+    let (mut load, go) = slow_start(&host);
     for _ in 0..3 {
         let seen = said(&mut in_other_namespace(&host, &["ls"]));
         assert!(seen.contains("starting"), "{seen}");
@@ -63,12 +70,7 @@ fn a_start_is_not_taken_for_dead_by_a_look_from_another_pid_namespace() {
 #[test]
 fn a_slow_keeper_is_not_taken_for_a_dead_one() {
     let host = watched_host();
-    let go = host.path("go");
-    let mut load = host.command(host.program());
-    load.args(["load", "stub", "--detach", "--name", "slow"]).stdout(Stdio::null());
-    let pause = format!("keeper.start.spawned={}", go.display());
-    let mut load = load.env("ABIDE_PAUSE_AT", pause).spawn().unwrap();
-    eventually("the start to be under way", || (host.state("slow") == "starting").then_some(()));
+    let (mut load, go) = slow_start(&host);
     for _ in 0..10 {
         assert_eq!(host.state("slow"), "starting");
     }

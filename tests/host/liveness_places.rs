@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use abide_testkit::eventually;
+use abide_testkit::{cannot_run, eventually};
 
 use crate::common::{alive, host, kill, wait_for_death};
 
@@ -116,8 +116,7 @@ fn every_verb_refuses_the_home_of_another_user_and_writes_nothing() {
 #[test]
 fn a_configuration_is_not_made_in_the_directory_of_another_user() {
     if !rustix::process::geteuid().is_root() {
-        // Only root can write into the directory of another user.
-        return;
+        cannot_run("to write into the directory of another user", "run it as root");
     }
     let mut host = host();
     let theirs = host.path("theirs");
