@@ -7,9 +7,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use abide_capsule::protocol::Report;
-use abide_capsule::session::SessionId;
+use abide_model::SessionId;
 use abide_model::activity::Says;
+use abide_model::watching::HookReport;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -82,13 +82,13 @@ struct Payload {
 
 /// The report that a hook makes of what the agent said to it. `None` if that was nothing it knows, or about a sub-agent:
 /// what that does, and where that is written down, is not the session's.
-pub fn report(payload: &[u8], session: SessionId, generation: u64) -> Option<Report> {
+pub fn report(payload: &[u8], session: SessionId, generation: u64) -> Option<HookReport> {
     let payload: Payload =
         serde_json::from_slice(payload).ok().filter(|said: &Payload| said.agent_id.is_none())?;
     let named = |name: Option<String>| {
         name.filter(|name| !name.is_empty() && name.len() <= MAX_NAME && !name.contains(char::is_control))
     };
-    Some(Report {
+    Some(HookReport {
         session,
         generation,
         event: named(payload.hook_event_name)?,
@@ -100,7 +100,7 @@ pub fn report(payload: &[u8], session: SessionId, generation: u64) -> Option<Rep
 }
 
 /// What a report says about the session's activity. `None` if nothing.
-pub fn meaning(report: &Report) -> Option<Statement> {
+pub fn meaning(report: &HookReport) -> Option<Statement> {
     let kind = report.kind.as_deref().unwrap_or_default();
     let says = match report.event.as_str() {
         "UserPromptSubmit" | "BeforeAgent" | "PreToolUse" | "PostToolUse" | "busy" => Says::Working,

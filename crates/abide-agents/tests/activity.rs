@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use abide_agents::activity::{LAUNCH, Launch, watch};
-use abide_capsule::mux::{Look, Watched, Watcher};
-use abide_capsule::protocol::Report;
-use abide_capsule::session::SessionId;
+use abide_model::SessionId;
 use abide_model::Timestamp;
 use abide_model::activity::{Says, Source};
+use abide_model::watching::HookReport;
+use abide_model::watching::{Look, Watched, Watcher};
 
 const ID: &str = "25252525-4444-4444-8444-444444444444";
 
@@ -51,7 +51,7 @@ impl Agent {
 
     /// A hook tells which conversation it is in, and where that is written.
     fn hear(&mut self, event: &str, conversation: &str, transcript: &Path) {
-        let report = Report {
+        let report = HookReport {
             session: SessionId(1),
             generation: 1,
             event: event.to_owned(),

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use abide_agents::hooks::{self, Injection, Reporter};
-use abide_capsule::protocol::Report;
-use abide_capsule::session::SessionId;
+use abide_model::SessionId;
 use abide_model::activity::Says;
 use abide_model::vars;
+use abide_model::watching::HookReport;
 use serde_json::{Value, json};
 
-fn report(payload: &Value) -> Option<Report> {
+fn report(payload: &Value) -> Option<HookReport> {
     hooks::report(payload.to_string().as_bytes(), SessionId(1), 3)
 }
 

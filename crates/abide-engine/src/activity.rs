@@ -11,18 +11,19 @@ use std::time::Duration;
 use abide_agents::activity::{LAUNCH, Launch};
 use abide_agents::hooks::{self, Injection, Reporter};
 use abide_agents::{Agent, Typed};
-use abide_capsule::pane::Heard;
-use abide_capsule::protocol::Connection;
-use abide_capsule::unit::Unit;
 use abide_config::Agent as Described;
 use abide_model::activity::Says;
 use abide_model::{Instance, Session, vars};
+use abide_places::tmux::pane_process::Heard;
 use abide_store::Store;
 use abide_sys::clock;
+use abide_wire::instance_dir::Unit;
+use abide_wire::protocol::Connection;
 
 pub use abide_agents::activity::watch;
 
-use crate::follow::{self, Look};
+use crate::follow;
+use crate::follow::Look;
 use crate::start::Surroundings;
 use crate::{equip, live};
 

@@ -2,11 +2,11 @@
 //! back by itself.
 
 use abide_agents::KNOWN;
-use abide_capsule::protocol::StatusReply;
 use abide_model::session::AgentBelow;
 use abide_model::{Extra, Instance, Session, vars};
 use abide_store::Store;
 use abide_sys::process;
+use abide_wire::protocol::StatusReply;
 
 use crate::processes;
 

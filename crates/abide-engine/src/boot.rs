@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use abide_agents::{Agent, Fatal};
-use abide_capsule::keeper::{ExitRecord, RecordedSession};
-use abide_capsule::mux;
-use abide_capsule::protocol::Evidence;
-use abide_capsule::session::Exit;
-use abide_capsule::unit::Unit;
+use abide_journal::rebuild;
 use abide_model::activity::Source;
 use abide_model::session_end::{Meaning, SOON};
 use abide_model::{Instance, InstanceId, Session};
 use abide_store::Store;
+use abide_wire::exit_record::{ExitRecord, RecordedSession};
+use abide_wire::instance_dir::Unit;
+use abide_wire::protocol::Evidence;
+use abide_wire::session::Exit;
 
 use crate::equip::agent_of;
 use crate::{follow, live, session_end, substrate};
@@ -80,7 +80,7 @@ fn is_soon(recorded: &RecordedSession, record: &ExitRecord) -> bool {
 
 /// What is on the session's last screen.
 fn last_words(unit: &Unit, recorded: &RecordedSession) -> Vec<String> {
-    let journaled = mux::last_screen(&unit.journal(&recorded.id));
+    let journaled = rebuild::last_screen(&unit.journal(&recorded.id));
     let mut lines =
         journaled.or_else(|| substrate::pane::last_screen(unit, &recorded.id)).unwrap_or_default();
     lines.retain(|line| !line.trim().is_empty());

@@ -1,6 +1,7 @@
 //! What a stop ends beyond the sessions themselves, and sparing it.
 
-use abide_capsule::daemons::{self, Daemon};
+use abide_keeper::daemons;
+use abide_keeper::daemons::Daemon;
 use abide_model::{Instance, InstanceId, Place};
 use abide_places::unit;
 use abide_store::Store;

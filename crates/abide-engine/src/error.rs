@@ -1,7 +1,7 @@
 //! What can go wrong in the engine, each with what to do next.
 
-use abide_capsule::keeper::LaunchError;
 use abide_git::GitError;
+use abide_keeper::LaunchError;
 use abide_model::InstanceId;
 use abide_model::status::Refusal;
 use abide_store::{ReadError, ResolveError};

@@ -5,10 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::keeper::{ExitRecord, OperatorStop, StopReason, remove_stale_socket};
-use abide_capsule::mux::given_names;
-use abide_capsule::session::Exit as ProcessExit;
-use abide_capsule::unit::Unit;
+use abide_keeper::OperatorStop;
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
@@ -18,10 +15,16 @@ use abide_model::{
 };
 use abide_store::{Store, UnitLock, outcomes};
 use abide_sys::{clock, crash, host};
+use abide_wire::exit_record::{ExitRecord, StopReason};
+use abide_wire::given_names::given_names;
+use abide_wire::instance_dir::Unit;
+use abide_wire::session::Exit as ProcessExit;
+use abide_wire::supervisor_lock::remove_stale_socket;
 
 use crate::daemons::SPARED;
 use crate::error::Error;
-use crate::follow::{self, Look};
+use crate::follow;
+use crate::follow::Look;
 use crate::{boot, live, liveness, processes, session_end, substrate, trees};
 
 /// How long a supervisor that has written down its end may take to be gone.

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use abide_agents::{Agent, FirstTurn, Located};
-use abide_capsule::mux::INFERRED;
-use abide_capsule::protocol::StatusReply;
 use abide_model::conversation::{self, Arrival, Discovery, Follow, Sighting};
 use abide_model::session::{Astray, AstrayReason, Origin, Setup};
+use abide_model::watching::INFERRED;
 use abide_model::{Conversation, Decided, Extra, Instance, Session};
 use abide_store::{Error, Store};
 use abide_sys::clock;
+use abide_wire::protocol::StatusReply;
 use serde::Deserialize;
 
 use crate::claims::{Claims, Who};
@@ -35,7 +35,7 @@ pub enum Look {
 
 /// What an agent said of itself, one line per report.
 #[derive(Deserialize)]
-struct Report {
+struct HookReport {
     generation: u64,
     session: String,
     conversation: String,
@@ -81,9 +81,9 @@ pub fn look_closely(store: &Store, instance: &Instance) {
 }
 
 /// What agents reported in this run of the instance, the newest first.
-fn reports(store: &Store, instance: &Instance) -> Vec<Report> {
+fn reports(store: &Store, instance: &Instance) -> Vec<HookReport> {
     let path = live::unit(store, instance.id).conversations();
-    let read = || -> std::io::Result<Vec<Report>> {
+    let read = || -> std::io::Result<Vec<HookReport>> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
         file.seek(SeekFrom::Start(len.saturating_sub(MAX_REPORTS)))?;
@@ -99,10 +99,10 @@ fn reports(store: &Store, instance: &Instance) -> Vec<Report> {
 }
 
 /// What the session's own agent reported, the newest first.
-fn own_reports<'a>(session: &Session, agent: &dyn Agent, reports: &'a [Report]) -> Vec<&'a Report> {
+fn own_reports<'a>(session: &Session, agent: &dyn Agent, reports: &'a [HookReport]) -> Vec<&'a HookReport> {
     // One that the agent could not be resumed by is no id, whatever a hook made of it.
     let is_id = agent.profile().grammar.is_id;
-    let own = |report: &&Report| report.session == session.id.to_string() && is_id(&report.conversation);
+    let own = |report: &&HookReport| report.session == session.id.to_string() && is_id(&report.conversation);
     reports.iter().filter(own).collect()
 }
 
@@ -110,7 +110,7 @@ fn own_reports<'a>(session: &Session, agent: &dyn Agent, reports: &'a [Report]) 
 const COMING_UP: Duration = Duration::from_secs(10);
 
 /// Whether it is known where this run of the session came up, if it was started to resume a conversation.
-fn arrival(instance: &Instance, session: &Session, reports: &[&Report]) -> Arrival {
+fn arrival(instance: &Instance, session: &Session, reports: &[&HookReport]) -> Arrival {
     let Some(wanted) = session.conversation.as_ref().filter(|_| session.resume_unconfirmed) else {
         return Arrival::Settled;
     };
@@ -129,7 +129,7 @@ fn sightings(
     session: &Session,
     agent: &dyn Agent,
     setup: &Setup,
-    reports: &[&Report],
+    reports: &[&HookReport],
     live: Option<&StatusReply>,
     look: Look,
 ) -> Vec<Sighting> {
@@ -139,7 +139,7 @@ fn sightings(
         transcript,
         held_by: None,
     };
-    let origin = |report: &Report| if report.event == INFERRED { Origin::Inferred } else { Origin::Hook };
+    let origin = |report: &HookReport| if report.event == INFERRED { Origin::Inferred } else { Origin::Hook };
     let reported = reports.first().map(|r| seen(&r.conversation, origin(r), r.transcript.clone()));
     let mut sightings: Vec<Sighting> = reported.into_iter().collect();
     let close = look == Look::Close || session.conversation.is_none();

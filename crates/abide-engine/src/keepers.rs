@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_capsule::keeper::OperatorStop;
-use abide_capsule::unit::Unit;
+use abide_keeper::OperatorStop;
 use abide_model::{InstanceId, ProcessIdentity};
 use abide_store::Store;
 use abide_sys::process::{self, Pidfd, Stat, command_line, identity};
+use abide_wire::instance_dir::Unit;
 
 /// How long a keeper may take to end its sessions: their grace, and what follows.
 const TO_END: Duration = Duration::from_secs(15);

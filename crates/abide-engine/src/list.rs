@@ -3,18 +3,19 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use abide_capsule::keeper::ExitRecord;
-use abide_capsule::last_seen::LastSeenAll;
-use abide_capsule::protocol::StatusReply;
-use abide_capsule::unit::Unit;
 use abide_model::session::Astray;
 use abide_model::session_end::Cut;
 use abide_model::{DecidedBy, Doing, Instance, InstanceId, Liveness, Place, Session, Status, Timestamp};
 use abide_store::{Entry, Store};
 use abide_sys::clock;
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::instance_dir::Unit;
+use abide_wire::last_seen::LastSeenAll;
+use abide_wire::protocol::StatusReply;
 use serde::Serialize;
 
-use crate::follow::{self, Look};
+use crate::follow;
+use crate::follow::Look;
 use crate::processes::{Leftover, SessionProcesses};
 use crate::protection::Judge;
 use crate::substrate::Survey;

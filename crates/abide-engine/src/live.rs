@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use abide_capsule::protocol::{CallError, Connection, StatusReply};
-use abide_capsule::unit::Unit;
 use abide_model::InstanceId;
 use abide_store::Store;
+use abide_wire::instance_dir::Unit;
+use abide_wire::protocol::{CallError, Connection, StatusReply};
 
-use crate::substrate::{self, Trouble};
+use crate::substrate;
+use crate::substrate::Trouble;
 
 /// How long a capsule may take to answer a question.
 pub const PATIENCE: Duration = Duration::from_secs(5);

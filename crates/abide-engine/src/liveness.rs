@@ -1,10 +1,11 @@
 //! Whether an instance is alive: the one place that gathers what is known about it. [`abide_model::liveness`] decides.
 
-use abide_capsule::keeper::{Claim, ExitRecord};
 use abide_model::liveness::{LivenessFacts, SupervisorLock, liveness};
 use abide_model::{Decided, HostIdentity, Instance, InstanceId, Liveness, ProcessIdentity, Status};
 use abide_store::Store;
 use abide_sys::{host, process};
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::supervisor_lock::Claim;
 
 use crate::error::Error;
 use crate::live;

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::daemons;
-use abide_capsule::keeper::{LaunchError, supervisor_lock};
-use abide_capsule::unit::Unit;
+use abide_keeper::LaunchError;
+use abide_keeper::daemons;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, vars};
 use abide_sys::process::{Stat, command_line, in_environment};
+use abide_wire::instance_dir::Unit;
+use abide_wire::supervisor_lock::supervisor_lock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 

@@ -1,11 +1,12 @@
 //! Whether what runs survives the next logout as things are now, and moving it where it does.
 
-use abide_capsule::keeper::{ExitRecord, holds_others};
+use abide_keeper::holds_others;
 use abide_model::unit::{self, Exposure, Fate, Protection};
 use abide_model::{InstanceId, UnitMode};
 use abide_places::unit::{Inspector, Login, Outcome, move_instance, move_server, own_unit};
 use abide_store::Store;
 use abide_sys::process;
+use abide_wire::exit_record::ExitRecord;
 
 use crate::live;
 use crate::start::ISOLATION;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use abide_capsule::keeper::ExitRecord;
 use abide_config::ConfigDir;
 use abide_model::decide;
 use abide_model::evidence::Verdict;
@@ -13,9 +12,11 @@ use abide_model::status::{Ending, Kept};
 use abide_model::{Event, Instance, Liveness, Policy, Status};
 use abide_store::{Entry, Store};
 use abide_sys::clock;
+use abide_wire::exit_record::ExitRecord;
 
 use crate::error::Error;
-use crate::substrate::{self, Survey};
+use crate::substrate;
+use crate::substrate::Survey;
 use crate::{finish, live, liveness, trash, trees};
 
 /// How long a look waits for a unit that somebody else holds.

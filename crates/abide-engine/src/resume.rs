@@ -1,7 +1,7 @@
 //! Coming back: starting an instance again that is kept, and all of them after a crash or a reboot.
 
 use abide_agents::Fatal;
-use abide_capsule::keeper::LaunchError;
+use abide_keeper::LaunchError;
 use abide_model::brake::{Account, ResumeResult};
 use abide_model::session_end::Cut;
 use abide_model::{Event, Instance, InstanceId, Liveness, Session, Status};
@@ -13,10 +13,12 @@ use crate::conversation;
 use crate::daemons::SPARED;
 use crate::error::Error;
 use crate::finish;
-use crate::follow::{self, Look};
+use crate::follow;
+use crate::follow::Look;
 use crate::liveness;
 use crate::moved;
-use crate::start::{self, Started, Surroundings};
+use crate::start;
+use crate::start::{Started, Surroundings};
 
 /// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
 pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use abide_agents::activity::ended_in;
-use abide_capsule::keeper::{ExitRecord, RecordedSession};
-use abide_capsule::last_seen::{LastSeen, LastSeenAll};
-use abide_capsule::unit::Unit;
 use abide_model::session::Exit;
 use abide_model::session_end::{self, Interruption, LastActivity, Meaning, SessionEnd};
 use abide_model::{Decided, Instance, Session, Timestamp};
+use abide_wire::exit_record::{ExitRecord, RecordedSession};
+use abide_wire::instance_dir::Unit;
+use abide_wire::last_seen::{LastSeen, LastSeenAll};
 
 use crate::equip::agent_of;
 use crate::finish;

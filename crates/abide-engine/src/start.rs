@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use abide_capsule::keeper::Claim;
-use abide_capsule::session::{Size, SpawnSpec};
-use abide_capsule::text::OsText;
 use abide_config::{Name, Settings, Workspace};
 use abide_model::session::Exit;
 use abide_model::status::Refusal;
@@ -14,9 +11,13 @@ use abide_model::{Event, Instance, InstanceId, Session, Substrate, vars};
 use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::clock;
+use abide_wire::os_text::OsText;
+use abide_wire::session::{Size, SpawnSpec};
+use abide_wire::supervisor_lock::Claim;
 
 use crate::error::Error;
-use crate::secrets::{self, SecretError};
+use crate::secrets;
+use crate::secrets::SecretError;
 use crate::{conversation, environment, finish, live, processes, substrate, trash, trees};
 
 /// What a start needs to know beyond the instance itself.

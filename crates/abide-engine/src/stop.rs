@@ -2,16 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::keeper::OperatorStop;
 use abide_config::ConfigDir;
+use abide_keeper::OperatorStop;
 use abide_model::status::Gone;
 use abide_model::{Event, Instance, InstanceId, Liveness, Status};
 use abide_store::Store;
 use abide_sys::clock;
 
 use crate::error::Error;
-use crate::finish::{self, Outcome};
-use crate::substrate::{self, Survey};
+use crate::finish;
+use crate::finish::Outcome;
+use crate::substrate;
+use crate::substrate::Survey;
 use crate::{follow, liveness, processes, reconcile};
 
 /// How long a start may take to be over, or to notice that its set-up command has ended.

@@ -11,26 +11,27 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use abide_capsule::client::{AttachEnd, AttachOptions, ClientError};
-use abide_capsule::keeper::{ExitRecord, OperatorStop};
-use abide_capsule::protocol::{
-    CallError, EvidenceReply, Input, Refusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
-};
-use abide_capsule::session::SessionId;
-use abide_capsule::unit::Unit;
+use abide_client::{AttachEnd, AttachOptions, ClientError};
 use abide_config::Settings;
+use abide_keeper::OperatorStop;
+use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Substrate as Wish};
 use abide_places::tmux::{Pane, Server};
 use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::run::RunError;
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::instance_dir::Unit;
+use abide_wire::protocol::{
+    CallError, EvidenceReply, Input, Refusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
+};
+
+pub use tmux::sweep;
 
 use crate::error::Error;
 use crate::live;
 use crate::start::{LaunchReport, Surroundings};
-
-pub use tmux::sweep;
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]

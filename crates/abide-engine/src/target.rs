@@ -1,8 +1,8 @@
 //! What the operator means by `ID`, `ID/SESSION` or a name.
 
-use abide_capsule::keeper::ExitRecord;
 use abide_model::{Instance, SessionId, Status};
 use abide_store::Store;
+use abide_wire::exit_record::ExitRecord;
 
 use crate::error::Error;
 use crate::{live, substrate};

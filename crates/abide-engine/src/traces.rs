@@ -4,10 +4,10 @@
 use std::fs;
 
 use abide_agents::{Agent, FirstTurn, Typed};
-use abide_capsule::mux;
-use abide_capsule::protocol::Snapshot;
-use abide_capsule::unit::Unit;
+use abide_journal::rebuild;
 use abide_model::{Session, Timestamp};
+use abide_wire::instance_dir::Unit;
+use abide_wire::protocol::Snapshot;
 use serde::Deserialize;
 
 use crate::substrate;
@@ -54,7 +54,7 @@ pub(crate) fn screen(unit: &Unit, session: &Session) -> String {
     let running = || substrate::at(unit.clone()).screen(&session.id, &ask).ok();
     let running = running().map(|screen| screen.lines);
     let last = || {
-        mux::last_screen(&unit.journal(&session.id))
+        rebuild::last_screen(&unit.journal(&session.id))
             .or_else(|| substrate::pane::last_screen(unit, &session.id))
     };
     running.or_else(last).unwrap_or_default().join(" ")

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use abide_capsule::unit::Unit;
 use abide_config::Settings;
 use abide_model::retention::{self, Contents, Held, Limits};
 use abide_model::{Decided, Instance, InstanceId};
 use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
+use abide_wire::instance_dir::Unit;
 
 use crate::error::Error;
 use crate::trees;

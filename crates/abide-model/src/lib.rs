@@ -28,6 +28,7 @@ pub mod text;
 pub mod time;
 pub mod unit;
 pub mod vars;
+pub mod watching;
 pub mod words;
 
 pub use activity::Doing;

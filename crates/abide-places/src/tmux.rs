@@ -9,6 +9,7 @@
 
 mod attach;
 mod pane;
+pub mod pane_process;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};

@@ -160,6 +160,12 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// How the cell looks. Protection is between the program and its model; a terminal shows nothing of it.
+    pub fn look(&self) -> Style {
+        let style = self.style();
+        Style { attrs: style.attrs.with(Attrs::PROTECTED, false), ..style }
+    }
+
     /// The style of the cell.
     #[must_use]
     pub fn style(&self) -> Style {

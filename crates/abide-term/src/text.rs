@@ -66,6 +66,18 @@ pub(crate) fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// The text of a row of cells, and the column in which each of its bytes begins.
+pub fn row_text(term: &crate::Term, cells: &[crate::Cell]) -> (String, Vec<usize>) {
+    let (mut text, mut columns) = (String::new(), Vec::new());
+    let mut buffer = [0; 4];
+    for (column, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_continuation()) {
+        let grapheme = term.grapheme(cell, &mut buffer);
+        text.push_str(if grapheme.is_empty() { " " } else { grapheme });
+        columns.resize(text.len(), column);
+    }
+    (text, columns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

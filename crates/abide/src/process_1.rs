@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use abide_capsule::keeper::holds_others;
+use abide_keeper::holds_others;
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::process::children;
 use abide_sys::signals::SignalFd;

@@ -8,17 +8,19 @@ mod tail;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use abide_capsule::mux::{Look, Seen, Watched, Watcher};
-use abide_capsule::protocol::Report;
 use abide_model::Timestamp;
 use abide_model::activity::{Evidence, SETTLE, Says, Source};
 use abide_model::conversation::Located;
+use abide_model::watching::HookReport;
+use abide_model::watching::{Look, Seen, Watched, Watcher};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use self::tail::{backwards, text_of};
+
 use crate::agent::Agent;
-use crate::hooks::{self, Injection, Reporter};
+use crate::hooks;
+use crate::hooks::{Injection, Reporter};
 use crate::registry::Registry;
 use crate::rules::{Reading, Rules};
 
@@ -237,7 +239,7 @@ impl Watcher for AgentWatcher {
         self.registry.as_ref().and_then(Registry::path)
     }
 
-    fn hear(&mut self, report: &Report, now: Instant) {
+    fn hear(&mut self, report: &HookReport, now: Instant) {
         if let Some(conversation) = &report.conversation {
             self.follow(conversation, report.transcript.as_ref().map(PathBuf::from));
         }

@@ -3,26 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use abide_capsule::client::{self, AttachEnd, AttachOptions};
-use abide_capsule::keeper::{Config, ExitRecord, Launching, OWN_IMAGE, OperatorStop, supervisor_lock};
-use abide_capsule::mux::MuxOptions;
-use abide_capsule::protocol::{
-    Configure, Connection, Evidence, EvidenceReply, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply,
-    Spawn, Status, StatusReply, Until, Upgrade, Wait, WaitReply,
-};
-use abide_capsule::session::SessionId;
-use abide_capsule::text::OsText;
-use abide_capsule::unit::Unit;
+use abide_client as client;
+use abide_client::{AttachEnd, AttachOptions};
 use abide_config::{Journal, Settings};
+use abide_keeper::{Config, Launching, OWN_IMAGE, OperatorStop};
+use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Permission};
 use abide_places::unit::{self, Outcome};
 use abide_sys::process::{self, Pidfd};
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::instance_dir::Unit;
+use abide_wire::mux_options::MuxOptions;
+use abide_wire::os_text::OsText;
+use abide_wire::protocol::{
+    Configure, Connection, Evidence, EvidenceReply, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply,
+    Spawn, Status, StatusReply, Until, Upgrade, Wait, WaitReply,
+};
+use abide_wire::supervisor_lock::supervisor_lock;
 
 use super::{Substrate, Trouble};
 use crate::error::Error;
 use crate::keepers;
-use crate::live::{self, PATIENCE};
+use crate::live;
+use crate::live::PATIENCE;
 use crate::start::{LaunchReport, NotStarted, Surroundings, spec};
 use crate::traces;
 

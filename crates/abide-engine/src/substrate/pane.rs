@@ -8,17 +8,19 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use abide_capsule::keeper::{ExitRecord, StopReason};
-use abide_capsule::mux;
-use abide_capsule::pane::{self, Cause, End, Held, InPane, Launcher, Order, Presence};
-use abide_capsule::protocol::Snapshot;
-use abide_capsule::session::{SessionId, Size, SpawnSpec};
-use abide_capsule::text::OsText;
-use abide_capsule::unit::Unit;
+use abide_journal::snapshot;
 use abide_model::{InstanceId, Session, vars};
+use abide_places::tmux::pane_process as pane;
+use abide_places::tmux::pane_process::{Cause, End, Held, InPane, Launcher, Order};
 use abide_places::tmux::{self, HOME, ID, SESSION, Server, home_mark};
 use abide_store::Store;
 use abide_sys::{atomic, clock, signals};
+use abide_wire::exit_record::{ExitRecord, StopReason};
+use abide_wire::instance_dir::Unit;
+use abide_wire::os_text::OsText;
+use abide_wire::protocol::Snapshot;
+use abide_wire::session::{SessionId, Size, SpawnSpec};
+use abide_wire::supervisor_lock::PaneLock;
 
 use super::tmux::drawing;
 use crate::live;
@@ -31,7 +33,7 @@ const OF_THE_PANE: [&str; 5] =
 /// to what follows.
 pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path) -> io::Result<()> {
     let unit = live::unit(store, id);
-    let _presence = Presence::new(&unit)?;
+    let _lock = PaneLock::new(&unit)?;
     let var = |name: &str| std::env::var_os(name).ok_or_else(|| io::Error::other("this is no pane of tmux"));
     let (tmux, name) = (var(vars::TMUX)?, var(vars::TMUX_PANE)?.to_string_lossy().into_owned());
     let server = Server::around(&tmux).ok_or_else(|| io::Error::other("TMUX names no server"))?;
@@ -174,7 +176,7 @@ fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux:
 pub(crate) fn last_screen(unit: &Unit, session: &SessionId) -> Option<Vec<String>> {
     let past = std::fs::read(unit.scrollback(session)).ok()?;
     let size = Size { cols: 200, rows: 50 };
-    mux::drawn_by(session, size, &past, &Snapshot::default()).ok().map(|screen| screen.lines)
+    snapshot::drawn_by(session, size, &past, &Snapshot::default()).ok().map(|screen| screen.lines)
 }
 
 /// A new shell like the sessions that run already, in the directory that tmux chose.

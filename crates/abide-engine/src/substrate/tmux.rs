@@ -10,27 +10,30 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use abide_capsule::client::{AttachEnd, AttachOptions};
-use abide_capsule::keeper::{ExitRecord, OperatorStop, StopReason, supervisor_lock};
-use abide_capsule::mux;
-use abide_capsule::pane::{CLOSE, Presence, STOP};
-use abide_capsule::protocol::{
-    Cursor, EvidenceReply, Input, Refusal, SessionStatus, Snapshot, SnapshotReply, StatusReply, Until,
-    WaitReply, error_code,
-};
-use abide_capsule::session::{Exit, SessionId, Size};
-use abide_capsule::unit::Unit;
+use abide_client::{AttachEnd, AttachOptions};
 use abide_config::Settings;
+use abide_journal::snapshot;
+use abide_keeper::OperatorStop;
 use abide_model::InstanceId;
 use abide_model::liveness::SupervisorLock;
+use abide_places::tmux::pane_process::{CLOSE, STOP};
 use abide_places::tmux::{Pane, Server, home_mark};
 use abide_store::Store;
 use abide_sys::process;
+use abide_term::input::keys;
+use abide_wire::exit_record::{ExitRecord, StopReason};
+use abide_wire::instance_dir::Unit;
+use abide_wire::protocol::{
+    Cursor, EvidenceReply, Input, Refusal, SessionStatus, Snapshot, SnapshotReply, StatusReply, Until,
+    WaitReply, error_code,
+};
+use abide_wire::session::{Exit, SessionId, Size};
+use abide_wire::supervisor_lock::{PaneLock, supervisor_lock};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Substrate, Survey, Trouble};
-
 pub(super) use launch::launch;
+
+use super::{Substrate, Survey, Trouble};
 
 /// How long the sessions may take to end: their grace, and the saving of what they showed.
 const TO_STOP: Duration = Duration::from_secs(12);
@@ -191,7 +194,7 @@ impl Substrate for Tmux {
         for pane in panes.iter().filter(|pane| !pane.session.is_empty()) {
             signal(pane.pid, STOP);
         }
-        while Presence::any(&self.unit).unwrap_or(true) && Instant::now() < deadline {
+        while PaneLock::any(&self.unit).unwrap_or(true) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
         // What was opened beside the sessions, or did not hear.
@@ -201,7 +204,7 @@ impl Substrate for Tmux {
             }
         }
         let over =
-            !Presence::any(&self.unit).unwrap_or(true) && self.panes().is_ok_and(|panes| panes.is_empty());
+            !PaneLock::any(&self.unit).unwrap_or(true) && self.panes().is_ok_and(|panes| panes.is_empty());
         if over {
             self.note_stop(reason.note());
         }
@@ -227,7 +230,7 @@ impl Substrate for Tmux {
                         let text = format!("`{}` is not the name of a key", name.escape_default());
                         Refusal::new(error_code::BAD_REQUEST, text)
                     };
-                    let bytes = mux::key_bytes(&name, pane.app_cursor_keys).ok_or_else(unknown)?;
+                    let bytes = keys::key_bytes(&name, pane.app_cursor_keys).ok_or_else(unknown)?;
                     self.server.send(&pane.id, &bytes)
                 }
             };
@@ -240,7 +243,7 @@ impl Substrate for Tmux {
         let pane = self.pane(session)?;
         let captured = self.server.capture(&pane.id, ask.scrollback).map_err(|error| self.trouble(error))?;
         let drawing = drawing(&captured);
-        let mut reply = mux::drawn_by(session, size(&pane), &drawing, ask)?;
+        let mut reply = snapshot::drawn_by(session, size(&pane), &drawing, ask)?;
         reply.cursor = Cursor { col: pane.cursor.0, row: pane.cursor.1, visible: pane.cursor_visible };
         reply.alternate = pane.alternate;
         reply.title = abide_model::sanitised(&pane.title).to_string();

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use abide_capsule::keeper::{self, KeeperArgs};
-use abide_capsule::mux;
 use abide_engine::substrate::pane;
 use abide_engine::{activity, finish, live, reconcile};
+use abide_keeper as keeper;
+use abide_keeper::KeeperArgs;
 use abide_model::InstanceId;
+use abide_mux as mux;
 use abide_store::ReadError;
 
 use crate::context::Context;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::client::AttachEnd;
+use abide_client::AttachEnd;
 use abide_engine::finish::{self, Outcome as Finished};
 use abide_engine::{Error, reconcile, trees, way_back};
 use abide_model::decide::ExitChoice;
@@ -12,10 +12,9 @@ use abide_store::ReadError;
 use abide_tui::Ask;
 use abide_tui::screens::{Subject, session_ended};
 
+use super::come_back;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-
-use super::come_back;
 
 /// How long a keeper may take to end, once its last session has.
 const LAST_STEPS: Duration = Duration::from_secs(3);

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use abide_capsule::keeper::ExitRecord;
-use abide_capsule::protocol::{EvidenceReply, SessionStatus};
 use abide_engine::follow::{self, Look};
 use abide_engine::processes::SessionProcesses;
 use abide_engine::protection::Judge;
@@ -16,6 +14,8 @@ use abide_model::instance::Change;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
 use abide_store::Entry;
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::protocol::{EvidenceReply, SessionStatus};
 use serde_json::json;
 
 use crate::context::Context;

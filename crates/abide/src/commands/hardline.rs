@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use abide_capsule::client::{self, AttachEnd, AttachOptions, ClientError};
+use abide_client as client;
+use abide_client::{AttachEnd, AttachOptions, ClientError};
 use abide_engine::target::{self, Target};
 use abide_engine::{finish, liveness, reconcile, substrate};
 use abide_model::{Instance, InstanceId, Liveness, Scope, SessionId, Status, offer, vars};
@@ -10,11 +11,11 @@ use abide_store::Entry;
 use abide_tui::Ask;
 use abide_tui::screens::{Launch, StartNew};
 
+use super::come_back;
+use super::come_back::Acknowledge;
+use super::{ended, refuse_stopped};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-
-use super::come_back::{self, Acknowledge};
-use super::{ended, refuse_stopped};
 
 const EXAMPLES: &str = "\
 Examples:

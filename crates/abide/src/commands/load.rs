@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use abide_capsule::session::Size;
 use abide_config::{ConfigError, Name, Settings, Workspace};
 use abide_engine::load::{self, Request};
 use abide_engine::reconcile;
@@ -15,13 +14,14 @@ use abide_model::program::AGENTS;
 use abide_model::{Instance, Isolation, Place, Policy, Safe, Scope, Status, StatusBar, Substrate, vars};
 use abide_tui::Ask;
 use abide_tui::screens::{Launch, StartNew};
+use abide_wire::session::Size;
 use clap::builder::PossibleValuesParser;
 
+use super::come_back;
+use super::come_back::Answer;
+use super::{hardline, linger};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-
-use super::come_back::{self, Answer};
-use super::{hardline, linger};
 
 const EXAMPLES: &str = "\
 Examples:

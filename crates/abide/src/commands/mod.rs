@@ -30,11 +30,11 @@ pub mod workspace;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use abide_capsule::session::SessionId;
 use abide_engine::boot::{self, BootFailure};
 use abide_engine::prune::Within;
 use abide_engine::substrate::{self, Substrate};
 use abide_engine::target::{self, Target};
+use abide_model::SessionId;
 use abide_model::{Choice, Instance, InstanceId, Status, UnknownChoice};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 

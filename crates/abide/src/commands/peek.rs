@@ -1,11 +1,10 @@
 //! `abide peek`
 
-use abide_capsule::protocol::{Format, Snapshot, SnapshotReply};
-
-use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use abide_wire::protocol::{Format, Snapshot, SnapshotReply};
 
 use super::session_target;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use abide_capsule::mux;
-use abide_capsule::protocol::{Input, Until, WaitOutcome};
 use abide_engine::substrate::Substrate;
 use abide_engine::target;
 use abide_model::{Session, SessionId};
-
-use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use abide_term::input::keys;
+use abide_wire::protocol::{Input, Until, WaitOutcome};
 
 use super::{session_target, wait};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,7 +52,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         keys.push("enter".to_owned());
     }
     // Before anything is typed: half of what was asked for is worse than nothing.
-    if let Some(wrong) = keys.iter().find(|key| mux::key_bytes(key, false).is_none()) {
+    if let Some(wrong) = keys.iter().find(|key| keys::key_bytes(key, false).is_none()) {
         return Err(CommandError::usage(format!("`{wrong}` is not the name of a key"))
             .hint("Enter, Tab, Escape, Up, PageDown, F5, C-c, M-x …"));
     }

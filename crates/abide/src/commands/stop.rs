@@ -1,15 +1,14 @@
 //! `abide stop`
 
-use abide_capsule::protocol::SessionStatus;
 use abide_engine::finish::Outcome as Finished;
 use abide_engine::target::Target;
 use abide_engine::{daemons, follow, resume, stop, substrate, target};
 use abide_model::{Doing, Instance, Safe, Session};
-
-use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use abide_wire::protocol::SessionStatus;
 
 use super::refuse_stopped;
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use abide_capsule::protocol::{EvidenceReply, Until, WaitOutcome, WaitReply};
-use abide_capsule::session::{Exit, SessionId};
 use abide_engine::substrate::{self, Substrate};
 use abide_engine::target;
 use abide_model::activity::{Background, is_only_background};
 use abide_model::{Instance, InstanceId};
 use abide_store::{ResolveError, TrashEntry};
-
-use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use abide_wire::protocol::{EvidenceReply, Until, WaitOutcome, WaitReply};
+use abide_wire::session::{Exit, SessionId};
 
 use super::{ended, session_target};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 use std::io;
 
-use abide_capsule::keeper::{ExitRecord, LaunchError};
-use abide_capsule::pane::{Door, Guest, Order};
-use abide_capsule::session::SpawnSpec;
-use abide_capsule::unit::Unit;
+use abide_keeper::LaunchError;
 use abide_model::{Instance, SessionId, vars};
+use abide_places::tmux::pane_process::{Door, Guest, Order};
 use abide_places::tmux::{GENERATION, HOME, ID, NewSession, Server, Window, home_mark};
 use abide_places::unit::{self, Outcome};
 use abide_sys::process;
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::instance_dir::Unit;
+use abide_wire::session::SpawnSpec;
 
 use crate::error::Error;
 use crate::live;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
-use abide_capsule::session::SessionId;
 use abide_model::Doing;
+use abide_model::SessionId;
 use abide_model::activity::{self, Background};
 use abide_places::tmux::Pane;
 use abide_sys::clock;
+use abide_wire::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
 
 use super::{Substrate, Tmux, Trouble};
 

@@ -3,13 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use abide_capsule::mux::{self, Look, Watched};
-use abide_capsule::pane::{Heard, InPane};
-use abide_capsule::protocol::{Activity, EvidenceReply, Snapshot, Statement};
+use abide_journal::snapshot;
 use abide_model::Doing;
 use abide_model::activity::{self, Evidence};
+use abide_model::watching::{Look, Watched};
 use abide_places::tmux::Pane;
+use abide_places::tmux::pane_process::{Heard, InPane};
 use abide_sys::clock;
+use abide_wire::protocol::{Activity, EvidenceReply, Snapshot, Statement};
 
 use super::{Tmux, drawing, size, waiting};
 
@@ -25,7 +26,8 @@ impl Tmux {
             watcher.hear(&heard.report, at);
         }
         let captured = self.server.capture(&pane.id, false).ok()?;
-        let drawn = mux::drawn_by(&session, size(pane), &drawing(&captured), &Snapshot::default()).ok()?;
+        let drawn =
+            snapshot::drawn_by(&session, size(pane), &drawing(&captured), &Snapshot::default()).ok()?;
         let seen = watcher.look(&Look { now, title: &pane.title, screen: Some(&drawn.lines) });
         let quiet = Duration::from_millis(waiting::quiet_ms(pane));
         (!seen.evidence.is_empty()).then(|| reply(&seen.evidence, quiet))

@@ -1,0 +1,75 @@
+//! Daemons: what was first started in a session, has left it, and would outlive it.
+//!
+//! A tmux server, an ssh agent, an editor's server. They end with their instance, unless the operator spares them: then they
+//! are written down, and whatever ends processes of the instance leaves them and what is below them alone.
+
+use std::io;
+
+use abide_model::ProcessIdentity;
+use abide_sys::atomic;
+use abide_sys::process::{self, Stat, command_line, descendants};
+use abide_wire::instance_dir::Unit;
+use rustix::process::getpid;
+
+use crate::holds_others;
+
+/// One daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Daemon {
+    /// Its process.
+    pub process: ProcessIdentity,
+    /// The name of its program.
+    pub name: String,
+    /// How many processes it has started that still run.
+    pub below: usize,
+}
+
+/// The daemons below `holder`, which is the parent of sessions and of whatever left them.
+///
+/// What has left its session is a child of the holder and has no terminal; a session has one. Something that merely runs
+/// apart from its terminal, as the tools of some agents do, is still below its session.
+pub fn below(holder: i32) -> Vec<Daemon> {
+    let all = descendants(holder, |pid| holds_others(pid) || is_ours(pid));
+    let left = all.iter().filter(|process| process.parent == holder && process.foreground < 0);
+    let found = left.filter_map(|process| {
+        let below = descendants(process.pid, holds_others).len();
+        let identity = process::identity(process.pid.cast_unsigned())?;
+        Some(Daemon { process: identity, name: process.name(), below })
+    });
+    found.collect()
+}
+
+/// Whether a process is part of the capsule itself.
+fn is_ours(pid: i32) -> bool {
+    command_line(pid).get(1).is_some_and(|word| word == b"capsule")
+}
+
+/// Writes down that `processes` are spared, together with those that were spared before.
+pub fn spare(unit: &Unit, processes: &[ProcessIdentity]) -> io::Result<()> {
+    let mut all = spared(unit);
+    all.retain(|process| process::alive(process) != Some(false) && !processes.contains(process));
+    all.extend_from_slice(processes);
+    let dir = std::fs::File::open(unit.state_dir())?;
+    let path = unit.spared();
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    atomic::write(dir, name, &serde_json::to_vec(&all)?, 0o600)
+}
+
+/// What was spared of the unit, the dead among it.
+pub fn spared(unit: &Unit) -> Vec<ProcessIdentity> {
+    let text = std::fs::read(unit.spared()).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// Whether `process` is one of `spared`.
+pub fn is_among(spared: &[ProcessIdentity], process: &Stat) -> bool {
+    let is_it = |one: &ProcessIdentity| one.pid.cast_signed() == process.pid && one.start == process.start;
+    spared.iter().any(is_it)
+}
+
+/// Everything that descends from this process, without `except`, what is `spared`, and what is below those.
+pub(crate) fn own_descendants(spared: &[ProcessIdentity], except: impl Fn(i32) -> bool) -> Vec<Stat> {
+    let is_spared =
+        |pid: i32| !spared.is_empty() && Stat::read(pid).is_ok_and(|stat| is_among(spared, &stat));
+    descendants(getpid().as_raw_pid(), |pid| except(pid) || is_spared(pid))
+}

@@ -1,0 +1,126 @@
+//! Ending processes: politely, then plainly, then by force.
+//!
+//! `SIGTERM` comes first, with `SIGCONT` for what is stopped. Interactive shells ignore `SIGTERM`, and what they
+//! understand is `SIGHUP`, the loss of their terminal; so whoever ignores the one gets the other at once. Others get
+//! `SIGHUP` only later: a program that is cleaning up after `SIGTERM` would be killed by it half-way. What is left
+//! when the grace period is over gets `SIGKILL`, repeatedly, because it may be forking.
+
+use std::time::{Duration, Instant};
+
+use abide_model::ProcessIdentity;
+use abide_sys::process::{Stat, command_line, descendants, has_in_environment, ignores};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::daemons;
+
+const KILL_AGAIN: Duration = Duration::from_millis(50);
+/// A process in an uninterruptible system call can not be killed; nobody waits for it longer than this.
+const KILL_FOR: Duration = Duration::from_secs(2);
+
+/// What is to end.
+#[derive(Debug, Clone)]
+pub enum Scope {
+    /// One session: the descendants of its leader, whatever is left of its terminal session, and what has left both but
+    /// still has all of `mark` in its environment, as the tools of some agents do.
+    Session {
+        /// The process that was started.
+        leader: Pid,
+        /// Variables that only this session's processes have, as `NAME=value`.
+        mark: Vec<Vec<u8>>,
+    },
+    /// Everything that descends from us but the mux: sessions, and what they left behind.
+    Everything {
+        /// What is left alone, with all that is below it.
+        spared: Vec<ProcessIdentity>,
+    },
+}
+
+/// Processes that are being ended.
+#[derive(Debug)]
+pub struct Ending {
+    scope: Scope,
+    hangup_at: Option<Instant>,
+    kill_at: Instant,
+    give_up_at: Instant,
+}
+
+impl Ending {
+    /// Asks politely and sets the times for the rest.
+    pub fn begin(scope: Scope, mux: Option<Pid>, grace: Duration, now: Instant) -> Self {
+        for process in survivors(&scope, mux) {
+            send(&process, Signal::TERM);
+            send(&process, Signal::CONT);
+            if ignores(process.pid, Signal::TERM) {
+                send(&process, Signal::HUP);
+            }
+        }
+        let kill_at = now + grace;
+        Self { scope, hangup_at: Some(now + grace / 2), kill_at, give_up_at: kill_at + KILL_FOR }
+    }
+
+    /// When [`Ending::advance`] has something to do even if nothing happens.
+    pub fn deadline(&self) -> Instant {
+        self.hangup_at.unwrap_or(self.kill_at)
+    }
+
+    /// Goes on; true when nothing is left, or nothing can be done about it.
+    pub fn advance(&mut self, mux: Option<Pid>, now: Instant) -> bool {
+        let left = survivors(&self.scope, mux);
+        if left.is_empty() {
+            return true;
+        }
+        if self.hangup_at.is_some_and(|at| at <= now) {
+            self.hangup_at = None;
+            left.iter().for_each(|process| send(process, Signal::HUP));
+        }
+        if now >= self.give_up_at {
+            tracing::warn!(count = left.len(), "processes that can not be killed are left behind");
+            return true;
+        }
+        if now >= self.kill_at {
+            self.kill_at = now + KILL_AGAIN;
+            left.iter().for_each(|process| send(process, Signal::KILL));
+        }
+        false
+    }
+}
+
+fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
+    let mux = mux.map(Pid::as_raw_pid);
+    let spared = match scope {
+        Scope::Everything { spared } => &spared[..],
+        Scope::Session { .. } => &[],
+    };
+    let ours = daemons::own_descendants(spared, |pid| Some(pid) == mux || holds_others(pid));
+    match scope {
+        Scope::Everything { .. } => ours,
+        Scope::Session { leader, mark } => {
+            let leader = leader.as_raw_pid();
+            let below = descendants(leader, holds_others);
+            let belongs = |process: &Stat| {
+                process.pid == leader
+                    || process.session == leader
+                    || below.iter().any(|b| b.pid == process.pid)
+                    || has_in_environment(process.pid, mark)
+            };
+            ours.into_iter().filter(belongs).collect()
+        }
+    }
+}
+
+/// Whether a process holds other instances: a keeper, or the tmux server that abide keeps sessions in. Whoever starts an
+/// instance from inside a session has it for a descendant, and does not take it along.
+pub fn holds_others(pid: i32) -> bool {
+    let line = command_line(pid);
+    let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
+    match words[..] {
+        [_, b"capsule", b"keeper", ..] => true,
+        [program, b"-S", socket, ..] => program.ends_with(b"tmux") && socket.ends_with(b"/abide"),
+        _ => false,
+    }
+}
+
+fn send(process: &Stat, signal: Signal) {
+    // The process may be gone by now, which is what we want of it.
+    let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, signal));
+}

@@ -1,0 +1,159 @@
+//! A capsule in a directory of its own, gone when the test ends.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use abide_keeper::{Config, LaunchError, Launched, Launching};
+use abide_model::ProcessIdentity;
+use abide_sys::process;
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::instance_dir::Unit;
+use abide_wire::os_text::OsText;
+use abide_wire::protocol::{CallError, Connection, Status, StatusReply};
+use abide_wire::session::{SessionId, Size, SpawnSpec};
+use rustix::process::{Pid, Signal, kill_process};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+pub const CALL: Duration = Duration::from_secs(20);
+
+pub fn exe() -> OsText {
+    std::env::current_exe().unwrap().into_os_string().into()
+}
+
+/// Waits for `probe` to give something.
+pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The session that a test calls so: `s1` is what it says, and any other name one that no key opens.
+pub fn id(name: &str) -> SessionId {
+    let number = name.bytes().fold(0, |number, byte| (number * 31 + u32::from(byte)) % 65_521);
+    name.parse().unwrap_or(SessionId(1000 + number))
+}
+
+pub fn spec(name: &str, argv: &[&str]) -> SpawnSpec {
+    SpawnSpec {
+        id: id(name),
+        name: name.to_owned(),
+        argv: argv.iter().map(OsText::from).collect(),
+        env: vec![("PATH".into(), std::env::var_os("PATH").unwrap().into())],
+        cwd: "/".into(),
+        size: Size::default(),
+        umask: None,
+        meta: serde_json::Value::Null,
+    }
+}
+
+/// A session that plays one of our own parts.
+pub fn part(name: &str, args: &[&str]) -> SpawnSpec {
+    let mut spec = spec(name, &[]);
+    spec.argv = vec![exe(), "session".into()];
+    spec.argv.extend(args.iter().map(OsText::from));
+    spec
+}
+
+pub fn shell(name: &str, script: &str) -> SpawnSpec {
+    spec(name, &["sh", "-c", script])
+}
+
+pub fn send_signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+pub fn is_running(pid: i32) -> bool {
+    process::identity(pid.cast_unsigned()).is_some()
+}
+
+pub struct Capsule {
+    dir: tempfile::TempDir,
+    pub unit: Unit,
+    pub config: Config,
+    pub keeper: Option<ProcessIdentity>,
+}
+
+impl Capsule {
+    pub fn new() -> Self {
+        Self::below("unit")
+    }
+
+    /// A capsule whose unit is at this path inside the test's directory.
+    pub fn below(path: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let unit = Unit::new(dir.path().join(path));
+        std::fs::create_dir_all(unit.path()).unwrap();
+        let mut config = Config::new(unit.path().as_os_str(), 1, vec![exe(), "capsule".into(), "mux".into()]);
+        config.mux_pause_ms = 10;
+        Self { dir, unit, config, keeper: None }
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn try_launch(&self, first: SpawnSpec) -> Result<Launched, LaunchError> {
+        let argv = [exe(), "capsule".into(), "keeper".into()];
+        Launching::begin(&argv, self.config.clone(), &self.file("log")).and_then(|keeper| keeper.start(first))
+    }
+
+    pub fn launch(&mut self, first: SpawnSpec) -> Launched {
+        let launched = self.try_launch(first).unwrap_or_else(|err| panic!("{err}\n{}", self.log()));
+        self.keeper = Some(launched.keeper.clone());
+        launched
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.file("log")).unwrap_or_default()
+    }
+
+    pub fn keeper_pid(&self) -> i32 {
+        self.keeper.as_ref().unwrap().pid.cast_signed()
+    }
+
+    /// A connection to whichever mux runs now or next.
+    pub fn connect(&self) -> Connection {
+        wait_for("the mux", || match Connection::connect(&self.unit, CALL) {
+            Ok(connection) => Some(connection),
+            Err(CallError::Closed(_)) => None,
+            Err(err) => panic!("{err}\n{}", self.log()),
+        })
+    }
+
+    pub fn status(&self) -> StatusReply {
+        self.connect().call(&Status {}, CALL).unwrap()
+    }
+
+    /// Waits for the keeper to end by itself, and gives what it wrote down.
+    pub fn ended(&self) -> ExitRecord {
+        let keeper = self.keeper.as_ref().unwrap();
+        wait_for("the keeper's end", || (process::alive(keeper) == Some(false)).then_some(()));
+        ExitRecord::read(&self.unit).unwrap().unwrap()
+    }
+}
+
+impl Drop for Capsule {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- log of the capsule\n{}---", self.log());
+        }
+        let Some(keeper) = &self.keeper else { return };
+        if process::alive(keeper) == Some(true) {
+            let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::TERM);
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while process::alive(keeper) == Some(true) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::KILL);
+        }
+    }
+}

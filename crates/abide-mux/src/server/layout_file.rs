@@ -1,0 +1,99 @@
+//! The layout on disk, so that the next mux shows the same tabs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use abide_sys::atomic;
+use abide_wire::instance_dir::Unit;
+use abide_wire::mux_options::LiveSettings;
+use abide_wire::protocol::Colors;
+use abide_wire::session::SessionId;
+use serde::{Deserialize, Serialize};
+
+use crate::screen::layout::Layout;
+
+/// What is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Saved {
+    #[serde(default)]
+    pub layout: Layout,
+    /// The names that the operator gave.
+    #[serde(default)]
+    pub names: BTreeMap<SessionId, String>,
+    /// The colours of the operator's terminal, for programs that ask before anybody is attached.
+    #[serde(default)]
+    pub colors: Option<Colors>,
+    /// What was changed of the launcher's settings, and in which run: the next run has newer ones of its own.
+    #[serde(default)]
+    pub changed_settings: Option<(u64, LiveSettings)>,
+}
+
+/// The file, and what it holds.
+#[derive(Debug)]
+pub(crate) struct LayoutFile {
+    path: PathBuf,
+    written: Saved,
+}
+
+impl LayoutFile {
+    /// Reads what an earlier mux left. A file that can not be read costs the operator an arrangement and no more.
+    pub fn read(unit: &Unit) -> Self {
+        let path = unit.layout_file();
+        let written = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|err| {
+                tracing::warn!("{} is unreadable and will be replaced: {err}", path.display());
+                Saved::default()
+            }),
+            Err(_) => Saved::default(),
+        };
+        Self { path, written }
+    }
+
+    pub fn saved(&self) -> &Saved {
+        &self.written
+    }
+
+    /// Writes the layout if it differs from what the file holds: whole, or not at all.
+    pub fn save(&mut self, now: Saved) {
+        if now == self.written {
+            return;
+        }
+        if let Err(err) = self.write(&now) {
+            tracing::warn!("{} can not be written: {err}", self.path.display());
+        }
+        // Also after an error: a full disk must not be tried at every key.
+        self.written = now;
+    }
+
+    fn write(&self, now: &Saved) -> io::Result<()> {
+        let dir = fs::File::open(self.path.parent().unwrap_or(&self.path))?;
+        let name = self.path.file_name().unwrap_or_default();
+        atomic::replace(dir, name, &serde_json::to_vec(now)?, 0o600, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_is_read_back_and_a_damaged_file_is_no_obstacle() {
+        let dir = tempfile::tempdir().unwrap();
+        let unit = Unit::new(dir.path());
+        unit.prepare_state().unwrap();
+        let session = SessionId(1);
+        let mut saved = Saved::default();
+        saved.layout.add(&session);
+        saved.names.insert(session, "mine".into());
+        LayoutFile::read(&unit).save(saved.clone());
+        let mut file = LayoutFile::read(&unit);
+        assert_eq!(file.saved(), &saved);
+
+        fs::write(unit.layout_file(), "{").unwrap();
+        assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());
+        file.save(Saved::default());
+        assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());
+    }
+}

@@ -1,0 +1,210 @@
+//! A session in a pane of a tmux server: what tmux starts there is a process of ours, the parent of the session's.
+//!
+//! tmux is told to start that process and nothing else. What it is to run may hold secrets, and would be in an argument
+//! and in the server's memory; so it comes over the unit's socket, from a launcher that waits at its [`Door`] until
+//! every pane has knocked. The parent ends the session when it is asked to, and knows how it ended.
+
+mod hold;
+mod seen;
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_wire::instance_dir::Unit;
+use abide_wire::session::{SessionId, SpawnSpec};
+use abide_wire::socket;
+use abide_wire::socket::SocketFile;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+pub use hold::{CLOSE, Cause, End, Held, STOP};
+pub use seen::{Heard, InPane};
+
+/// How long a pane may take to knock, and either side to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest message.
+const LIMIT: u64 = 4 << 20;
+
+/// What a pane says first.
+#[derive(Debug, Serialize, Deserialize)]
+struct Knock {
+    session: SessionId,
+    pid: u32,
+}
+
+/// What a pane is to run.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// Which run of the instance it is part of.
+    pub generation: u64,
+    /// What to start.
+    pub spec: SpawnSpec,
+}
+
+/// What became of it: the process, or why there is none.
+type Answer = Result<u32, String>;
+
+/// Where the panes of one launch ask what to run. Nobody is admitted any more when it is dropped.
+pub struct Door {
+    unit: Unit,
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+impl Door {
+    /// Listens in the directory of `unit`, which nobody serves.
+    pub fn open(unit: &Unit) -> io::Result<Self> {
+        unit.prepare_run()?;
+        let (listener, file) = socket::bind(&unit.run_dir())?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { unit: unit.clone(), listener, file })
+    }
+
+    /// The next pane that knocks.
+    pub fn admit(&self) -> io::Result<Guest> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if poll::wait(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(deadline))? == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            // Whoever comes here for anything else is not the one that is waited for.
+            if let Ok(guest) = socket::accept(&self.listener).and_then(Guest::new) {
+                return Ok(guest);
+            }
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Err(err) = socket::unbind(&self.unit.run_dir(), self.file) {
+            tracing::warn!("the socket can not be removed: {err}");
+        }
+    }
+}
+
+/// A pane that waits to be told what to run. Dropped untold, it ends.
+pub struct Guest {
+    /// The session that it is for.
+    pub session: SessionId,
+    /// The process in the pane.
+    pub pid: u32,
+    stream: BufReader<UnixStream>,
+}
+
+impl Guest {
+    fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(false)?;
+        let mut stream = ready(stream)?;
+        let Knock { session, pid } = receive(&mut stream)?;
+        Ok(Self { session, pid, stream })
+    }
+
+    /// Has it run `order`; gives the process of the session when that runs.
+    pub fn start(mut self, order: &Order) -> io::Result<u32> {
+        send(&mut self.stream, order)?;
+        receive::<Answer>(&mut self.stream)?.map_err(io::Error::other)
+    }
+}
+
+/// Knocks at the door of `unit` as the pane of `session`. Whoever launched it is to hear what became of the order.
+pub fn knock(unit: &Unit, session: SessionId) -> io::Result<(Order, Launcher)> {
+    let mut stream = ready(socket::connect(&unit.run_dir())?)?;
+    send(&mut stream, &Knock { session, pid: std::process::id() })?;
+    // The launcher waits for all panes before it answers the first.
+    stream.get_ref().set_read_timeout(Some(2 * PATIENCE))?;
+    let order = receive(&mut stream)?;
+    Ok((order, Launcher(stream)))
+}
+
+/// The launcher, as a pane knows it.
+pub struct Launcher(BufReader<UnixStream>);
+
+impl Launcher {
+    /// Tells what became of the order. One that is gone by now wanted the session to run, and it runs.
+    pub fn tell(mut self, answer: Answer) {
+        let _ = send(&mut self.0, &answer);
+    }
+}
+
+fn ready(stream: UnixStream) -> io::Result<BufReader<UnixStream>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(BufReader::new(stream))
+}
+
+fn send(stream: &mut BufReader<UnixStream>, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    stream.get_mut().write_all(&line)
+}
+
+fn receive<M: DeserializeOwned>(stream: &mut BufReader<UnixStream>) -> io::Result<M> {
+    let mut line = Vec::new();
+    stream.take(LIMIT).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_wire::session::Size;
+
+    fn order(value: &str) -> Order {
+        let spec = SpawnSpec {
+            id: SessionId(1),
+            name: "one".into(),
+            argv: vec!["true".into()],
+            env: vec![("VALUE".into(), value.into())],
+            cwd: "/".into(),
+            size: Size::default(),
+            umask: None,
+            meta: serde_json::Value::Null,
+        };
+        Order { generation: 3, spec }
+    }
+
+    #[test]
+    fn an_order_of_any_size_reaches_the_pane_that_knocked_and_its_answer_the_launcher() {
+        let dir = tempfile::tempdir().unwrap();
+        let unit = Unit::new(dir.path());
+        let door = Door::open(&unit).unwrap();
+        for answer in [Ok(7), Err("no such program".to_owned())] {
+            let order = order(&"v".repeat(1 << 20));
+            std::thread::scope(|scope| {
+                let pane = scope.spawn(|| {
+                    let (order, launcher) = knock(&unit, SessionId(1)).unwrap();
+                    launcher.tell(answer.clone());
+                    order
+                });
+                // Somebody who wants something else of the socket is not taken for a pane.
+                drop(socket::connect(&unit.run_dir()).unwrap());
+                let guest = door.admit().unwrap();
+                assert_eq!(guest.session, SessionId(1));
+                assert_eq!(guest.start(&order).map_err(|e| e.to_string()), answer);
+                assert_eq!(pane.join().unwrap().spec, order.spec);
+            });
+        }
+        drop(door);
+        assert!(knock(&unit, SessionId(1)).is_err());
+        assert_eq!(std::fs::read_dir(unit.run_dir()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_pane_whose_launcher_died_is_told_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let unit = Unit::new(dir.path());
+        let door = Door::open(&unit).unwrap();
+        std::thread::scope(|scope| {
+            let pane = scope.spawn(|| knock(&unit, SessionId(1)).map(|(order, _)| order));
+            drop(door.admit().unwrap());
+            assert!(pane.join().unwrap().is_err());
+        });
+    }
+}

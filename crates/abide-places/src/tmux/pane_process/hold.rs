@@ -1,0 +1,160 @@
+//! The parent of a session's process, in the terminal that both were given.
+
+use std::io;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use abide_keeper::daemons;
+use abide_keeper::{Ending, Scope};
+use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::signals;
+use abide_sys::signals::SignalFd;
+use abide_wire::instance_dir::Unit;
+use abide_wire::session::{Exit, SpawnSpec};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid};
+
+/// Ends the session together with its instance, which is to come back.
+pub const STOP: Signal = Signal::USR1;
+
+/// Ends this session alone, for good.
+pub const CLOSE: Signal = Signal::USR2;
+
+/// How long a session may take to end before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What keys and jobs do in the terminal is the session's business: parent and session share a process group, because in
+/// one of its own the session could be stopped by a key, and nobody is there who would have it go on.
+const OF_THE_TERMINAL: [i32; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+
+/// Why a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Of its own accord.
+    Itself,
+    /// The instance was stopped by the operator.
+    Stopped,
+    /// The operator ended this session.
+    Closed,
+    /// Its terminal was taken away: the pane was closed, or the server is gone.
+    HungUp,
+    /// A signal from outside: a logout, a shutdown.
+    Terminated,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// The exit of its process.
+    pub exit: Exit,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// A session's process, and what is needed to see it end.
+#[derive(Debug)]
+pub struct Held {
+    signals: SignalFd,
+    pid: Pid,
+    unit: Unit,
+}
+
+impl Held {
+    /// Starts `spec`, a session of `unit`, in this process's terminal. Call it with one thread: signals are blocked for it alone.
+    pub fn start(spec: &SpawnSpec, unit: &Unit) -> Result<Self, String> {
+        let (program, arguments) = spec.argv.split_first().ok_or("no program")?;
+        let cwd = spec.cwd.as_path();
+        let there = std::fs::File::open(cwd).and_then(|dir| dir.metadata());
+        if !there.map_err(|err| format!("working directory {}: {err}", cwd.display()))?.is_dir() {
+            return Err(format!("working directory {}: not a directory", cwd.display()));
+        }
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(cwd).env_clear();
+        command.envs(spec.env.iter().map(|(name, value)| (name, value)));
+        signals::start_fresh(&mut command);
+        let mut begin = || -> io::Result<Self> {
+            let concerning = [libc::SIGCHLD, libc::SIGTERM, libc::SIGHUP, STOP.as_raw(), CLOSE.as_raw()];
+            let signals = SignalFd::block(&[&concerning[..], &OF_THE_TERMINAL].concat())?;
+            // What the session leaves behind comes to us, and ends with us.
+            rustix::process::set_child_subreaper(Some(getpid()))?;
+            let pid = Pid::from_child(&command.spawn()?);
+            Ok(Self { signals, pid, unit: unit.clone() })
+        };
+        begin().map_err(|err| format!("can not start {}: {err}", program.as_os_str().display()))
+    }
+
+    /// The session's process.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Waits for the session to end, by itself or because somebody wants it to, and for all that it started.
+    pub fn wait(&self) -> io::Result<End> {
+        let (mut exit, mut cause, mut ending) = (None, Cause::Itself, None::<Ending>);
+        loop {
+            let until = ending.as_ref().map(Ending::deadline);
+            poll::wait(&mut [PollFd::new(&self.signals, PollFlags::IN)], until)?;
+            let now = Instant::now();
+            if let (Some(asked), None) = (self.asked()?, &ending) {
+                cause = asked;
+                ending = Some(self.end_all(now));
+            }
+            exit = self.reap()?.or(exit);
+            if exit.is_some() && ending.is_none() {
+                ending = Some(self.end_all(now));
+            }
+            if ending.as_mut().is_some_and(|ending| ending.advance(None, now)) {
+                // What can not be killed can not be waited for either.
+                let exit = self.reap()?.or(exit).unwrap_or(Exit::Signal(libc::SIGKILL));
+                return Ok(End { exit, cause });
+            }
+        }
+    }
+
+    fn end_all(&self, now: Instant) -> Ending {
+        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
+        Ending::begin(scope, None, GRACE, now)
+    }
+
+    /// Why the session is to end, if somebody wants it to. What ends a login or a machine tells the session and its parent
+    /// at the same time, and the session may be faster: whoever judges an end asks again.
+    pub fn asked(&self) -> io::Result<Option<Cause>> {
+        let mut asked = None;
+        while let Some(signal) = self.signals.next()? {
+            asked = match cause_of(signal) {
+                // A server that is told to end takes its terminals away, and that may be heard first.
+                Some(Cause::Terminated) => Some(Cause::Terminated),
+                cause => asked.or(cause),
+            };
+        }
+        Ok(asked)
+    }
+
+    /// Reaps whatever ended; gives the session's exit if that was among it.
+    fn reap(&self) -> io::Result<Option<Exit>> {
+        let mut exit = None;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.pid => exit = exit_of(status),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) | Err(Errno::CHILD) => return Ok(exit),
+                Err(err) => return Err(err.into()),
+            }
+        }
+    }
+}
+
+fn cause_of(signal: i32) -> Option<Cause> {
+    match signal {
+        libc::SIGTERM => Some(Cause::Terminated),
+        libc::SIGHUP => Some(Cause::HungUp),
+        signal if signal == STOP.as_raw() => Some(Cause::Stopped),
+        signal if signal == CLOSE.as_raw() => Some(Cause::Closed),
+        _ => None,
+    }
+}
+
+fn exit_of(status: WaitStatus) -> Option<Exit> {
+    let signal = || status.terminating_signal().map(Exit::Signal);
+    status.exit_status().map(Exit::Code).or_else(signal)
+}

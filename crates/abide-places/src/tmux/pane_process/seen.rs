@@ -1,0 +1,71 @@
+//! What is known of a session in a pane, for whoever asks what it is doing: what it was launched with, and the last that its
+//! agent's hooks said. No process of ours looks at a pane all the time, so both are files of the unit.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use abide_model::watching::HookReport;
+use abide_model::{SessionId, Timestamp};
+use abide_sys::{atomic, clock};
+use abide_wire::instance_dir::Unit;
+use abide_wire::{hook_report_file, reporter};
+use serde::{Deserialize, Serialize};
+
+/// A session that runs in a pane.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct InPane {
+    /// Which run of the instance it is part of.
+    pub generation: u64,
+    /// The process of ours in the pane, which leads everything that is there.
+    pub parent: i32,
+    /// The session's own process.
+    pub pid: i32,
+    /// What the launcher told about it.
+    pub meta: serde_json::Value,
+}
+
+/// What a hook said, and when.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Heard {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub report: HookReport,
+}
+
+impl InPane {
+    /// Writes it down.
+    pub fn note(&self, unit: &Unit, session: &SessionId) -> io::Result<()> {
+        write(&unit.watched(session), self)
+    }
+
+    /// What is known of `session` in run `generation`.
+    pub fn read(unit: &Unit, session: &SessionId, generation: u64) -> Option<Self> {
+        let known: Self = serde_json::from_slice(&fs::read(unit.watched(session)).ok()?).ok()?;
+        (known.generation == generation).then_some(known)
+    }
+}
+
+impl Heard {
+    /// Writes down what the hook that this process is has to say, if it is a hook of the session's own agent.
+    pub fn note(unit: &Unit, report: &HookReport) -> Result<(), String> {
+        let known = InPane::read(unit, &report.session, report.generation);
+        let known = known.ok_or("no such session runs in a pane")?;
+        reporter::check(std::process::id().cast_signed(), known.parent)?;
+        hook_report_file::append(unit, report);
+        let heard = Self { at: clock::now(), report: report.clone() };
+        write(&unit.heard(&report.session), &heard).map_err(|error| error.to_string())
+    }
+
+    /// The last that was said in run `generation`.
+    pub fn last(unit: &Unit, session: &SessionId, generation: u64) -> Option<Self> {
+        let heard: Self = serde_json::from_slice(&fs::read(unit.heard(session)).ok()?).ok()?;
+        (heard.report.generation == generation).then_some(heard)
+    }
+}
+
+fn write(path: &Path, known: &impl Serialize) -> io::Result<()> {
+    let (dir, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+    atomic::write(File::open(dir)?, name, &serde_json::to_vec(known)?, 0o600)
+}

@@ -1,0 +1,4 @@
+//! What a terminal sends: its bytes cut into tokens, and keys.
+
+pub mod keys;
+pub mod tokens;

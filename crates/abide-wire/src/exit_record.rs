@@ -1,0 +1,197 @@
+//! The exit record: why a capsule stopped, for whoever decides what its end means.
+//!
+//! From start to end the file says `running`, so that a record of an earlier run is never read as that of a later
+//! one; and it carries the generation, so that a start that died before writing is noticed too. A record that says
+//! `running` while its keeper's lock is free means that the keeper was killed or the machine went down.
+
+use std::fs::File;
+use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use abide_model::ProcessIdentity;
+use abide_sys::atomic;
+use serde::{Deserialize, Serialize};
+
+use crate::instance_dir::Unit;
+use crate::os_text::OsText;
+use crate::session::{Exit, SessionId, SpawnSpec};
+use crate::supervisor_lock;
+
+/// The most sessions that the record remembers; beyond that, those that ended first are forgotten.
+const MAX_SESSIONS: usize = 256;
+
+/// Why a capsule stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// Somebody asked for it over the socket.
+    Operator,
+    /// Nothing was left to keep.
+    LastSessionEnded,
+    /// A signal: `docker stop`, a shutdown, a logout. Says nothing about the work being finished.
+    Sigterm,
+    /// The keeper could not go on.
+    Fatal,
+}
+
+/// The record of one run of a capsule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitRecord {
+    /// Which run of the instance it is about.
+    pub generation: u64,
+    /// The keeper's process; the tmux server's, where that holds the sessions.
+    pub keeper: ProcessIdentity,
+    /// The socket of the tmux server that holds the sessions, where no keeper does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tmux: Option<OsText>,
+    /// When the run began, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// Why it stopped; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<StopReason>,
+    /// In the words of whoever asked for it, or what went wrong.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// When it stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ms: Option<u64>,
+    /// The sessions of this run, in the order in which they were started.
+    #[serde(default)]
+    pub sessions: Vec<RecordedSession>,
+}
+
+/// One session of a run: enough to start it again, without its environment, which may hold secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedSession {
+    /// The session.
+    pub id: SessionId,
+    /// What the operator calls it.
+    pub name: String,
+    /// What was started.
+    pub argv: Vec<OsText>,
+    /// Where.
+    pub cwd: OsText,
+    /// When it was started, in milliseconds since 1970; absent in the record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<u64>,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// When it ended, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
+    /// Whether it was ended together with the capsule, and not by itself or on its own: such a one comes back.
+    #[serde(default)]
+    pub stopped: bool,
+    /// Whether it was asked to end, or sent a signal, on the operator's behalf.
+    #[serde(default)]
+    pub asked: bool,
+}
+
+impl ExitRecord {
+    /// Reads the record of `unit`; `None` where no keeper ever ran.
+    pub fn read(unit: &Unit) -> io::Result<Option<Self>> {
+        match std::fs::read(unit.exit_record()) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    /// The record of a run that begins, and is held together by `keeper`.
+    pub fn running(generation: u64, keeper: ProcessIdentity) -> Self {
+        Self {
+            generation,
+            keeper,
+            tmux: None,
+            started_ms: now_ms(),
+            reason: None,
+            note: String::new(),
+            stopped_ms: None,
+            sessions: Vec::new(),
+        }
+    }
+
+    /// Writes the record of a run that no keeper serves; `WouldBlock` where one does.
+    pub fn begin(&self, unit: &Unit) -> io::Result<()> {
+        let _served = supervisor_lock::take(unit)?;
+        let _lock = supervisor_lock::take_to_change(unit)?;
+        self.write(unit)
+    }
+
+    /// Changes the record of run `generation` as nobody else does at the same time; `None` if it is about another run.
+    pub fn update<T>(
+        unit: &Unit,
+        generation: u64,
+        change: impl FnOnce(&mut Self) -> T,
+    ) -> io::Result<Option<T>> {
+        let _lock = supervisor_lock::take_to_change(unit)?;
+        let record = Self::read(unit)?.filter(|record| record.generation == generation);
+        let Some(mut record) = record else { return Ok(None) };
+        let given = change(&mut record);
+        record.write(unit)?;
+        Ok(Some(given))
+    }
+
+    /// Notes that a session runs.
+    pub fn session_started(&mut self, spec: &SpawnSpec) {
+        self.sessions.retain(|session| session.id != spec.id);
+        if self.sessions.len() >= MAX_SESSIONS
+            && let Some(oldest) = self.sessions.iter().position(|session| session.exit.is_some())
+        {
+            self.sessions.remove(oldest);
+        }
+        self.sessions.push(RecordedSession {
+            id: spec.id,
+            name: spec.name.clone(),
+            argv: spec.argv.clone(),
+            cwd: spec.cwd.clone(),
+            started_ms: Some(now_ms()),
+            exit: None,
+            ended_ms: None,
+            stopped: false,
+            asked: false,
+        });
+    }
+
+    /// Notes that a session is ended, or sent a signal, on the operator's behalf.
+    pub fn session_asked(&mut self, id: &SessionId) {
+        if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
+            session.asked = true;
+        }
+    }
+
+    /// Notes how a session ended; `stopped`, if it did so together with its instance.
+    pub fn session_ended(&mut self, id: &SessionId, exit: Exit, stopped: bool) {
+        if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
+            (session.exit, session.ended_ms, session.stopped) = (Some(exit), Some(now_ms()), stopped);
+        }
+    }
+
+    /// Notes that the sessions that ended within the last `moment` did so together with the capsule.
+    pub fn ended_from_outside(&mut self, moment: Duration) {
+        let since = now_ms().saturating_sub(u64::try_from(moment.as_millis()).unwrap_or(u64::MAX));
+        let ended = |session: &&mut RecordedSession| session.ended_ms.is_some_and(|at| at >= since);
+        self.sessions.iter_mut().filter(ended).for_each(|session| session.stopped = true);
+    }
+
+    /// Notes that the run is over.
+    pub fn stopped(&mut self, reason: StopReason, note: String) {
+        self.reason = Some(reason);
+        self.note = note;
+        self.stopped_ms = Some(now_ms());
+    }
+
+    /// Replaces the file as a whole. Only the final record is worth waiting for the disk: one that says `running`
+    /// and is lost leaves an older generation, which no reader takes for this one.
+    pub fn write(&self, unit: &Unit) -> io::Result<()> {
+        let (dir, path) = (File::open(unit.state_dir())?, unit.exit_record());
+        let name = path.file_name().unwrap_or_default();
+        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, self.reason.is_some())
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,95 @@
+//! What each session was last seen doing, written down as it changes: a mux or keeper that is killed cannot tell any more.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+
+use abide_model::Doing;
+use abide_sys::{atomic, clock};
+use serde::{Deserialize, Serialize};
+
+use crate::instance_dir::Unit;
+use crate::session::SessionId;
+
+/// What one session was last seen doing, and what was typed into it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastSeen {
+    /// What it was doing.
+    #[serde(default)]
+    pub doing: Doing,
+    /// Whether a source that knows its program said so.
+    #[serde(default)]
+    pub told: bool,
+    /// What it asked, or what went wrong.
+    #[serde(default)]
+    pub detail: Option<String>,
+    /// When it was seen to begin that, in milliseconds since 1970.
+    #[serde(default)]
+    pub at_ms: i64,
+    /// Whether it was seen at work in this run.
+    #[serde(default)]
+    pub worked: bool,
+    /// Whether anything was typed into it.
+    #[serde(default)]
+    pub typed: bool,
+    /// When an interrupt or the end of input was last typed into it.
+    #[serde(default)]
+    pub interrupted_ms: Option<i64>,
+}
+
+/// What the sessions of one run were last seen doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastSeenAll {
+    /// Which run of the instance it is about.
+    pub generation: u64,
+    /// By session.
+    #[serde(default)]
+    sessions: BTreeMap<String, LastSeen>,
+}
+
+impl LastSeenAll {
+    /// What is written down about run `generation`; nothing if that is about another run or cannot be read.
+    pub fn read(unit: &Unit, generation: u64) -> Self {
+        let read = std::fs::read(unit.last_seen()).ok();
+        let read = read.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        let empty = Self { generation, sessions: BTreeMap::new() };
+        read.filter(|all| all.generation == generation).unwrap_or(empty)
+    }
+
+    /// What is known of `session`.
+    pub fn of(&self, session: &SessionId) -> LastSeen {
+        self.sessions.get(&session.to_string()).cloned().unwrap_or_default()
+    }
+
+    /// Changes what is known of `session`, and writes it down if that is news. It need not survive a power cut: what is
+    /// missing is not known.
+    pub fn note(&mut self, unit: &Unit, session: &SessionId, change: impl FnOnce(&mut LastSeen)) {
+        let seen = self.sessions.entry(session.to_string()).or_default();
+        let before = seen.clone();
+        change(seen);
+        if *seen != before
+            && let Err(error) = self.write(unit)
+        {
+            tracing::warn!(%session, "what it does could not be written down: {error}");
+        }
+    }
+
+    fn write(&self, unit: &Unit) -> io::Result<()> {
+        let (dir, path) = (File::open(unit.state_dir())?, unit.last_seen());
+        let name = path.file_name().unwrap_or_default();
+        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, false)
+    }
+}
+
+impl LastSeen {
+    /// Takes note of what was typed.
+    pub fn typed(&mut self, bytes: &[u8]) {
+        /// An interrupt and the end of input, as keys and as terminals with other keyboards send them.
+        const ENDS: [&[u8]; 6] =
+            [b"\x03", b"\x04", b"\x1b[99;5u", b"\x1b[100;5u", b"\x1b[27;5;99~", b"\x1b[27;5;100~"];
+        self.typed = true;
+        if ENDS.iter().any(|end| bytes.windows(end.len()).any(|part| part == *end)) {
+            self.interrupted_ms = Some(clock::now().0);
+        }
+    }
+}

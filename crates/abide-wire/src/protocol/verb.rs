@@ -1,0 +1,554 @@
+//! The control verbs: a request type and a reply type each.
+
+use abide_model::activity::{Background, Says, Source};
+use abide_model::watching::HookReport;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::mux_options::LiveSettings;
+use crate::os_text::OsText;
+use crate::protocol::event::{Activity, EventKind};
+use crate::session::{Exit, SessionId, Size, SpawnSpec};
+
+/// A request type, and what answers it.
+pub trait Call: Serialize {
+    /// The verb on the wire.
+    const VERB: &'static str;
+    /// What a successful reply holds.
+    type Reply: Serialize + DeserializeOwned;
+}
+
+macro_rules! verbs {
+    ($($word:literal $name:ident => $reply:ty),+ $(,)?) => {
+        /// Any request, as the mux receives it.
+        #[derive(Debug, Clone, PartialEq, Deserialize)]
+        #[serde(tag = "verb")]
+        pub enum Verb {
+            $(#[doc = concat!("`", $word, "`")] #[serde(rename = $word)] $name($name)),+
+        }
+
+        impl Verb {
+            /// Every verb that this build knows.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        $(
+            impl Call for $name {
+                const VERB: &'static str = $word;
+                type Reply = $reply;
+            }
+        )+
+    };
+}
+
+verbs! {
+    "status" Status => StatusReply,
+    "snapshot" Snapshot => SnapshotReply,
+    "spawn" Spawn => SpawnReply,
+    "kill" Kill => Done,
+    "signal" Signal => Done,
+    "resize" ResizeTo => Done,
+    "send" Send => Done,
+    "wait" Wait => WaitReply,
+    "subscribe" Subscribe => SubscribeReply,
+    "rename" Rename => Done,
+    "focus" Focus => Done,
+    "shutdown" Shutdown => Done,
+    "upgrade" Upgrade => Done,
+    "report" HookReport => Done,
+    "evidence" Evidence => EvidenceReply,
+    "configure" Configure => Done,
+}
+
+/// A request with the number that its reply will carry.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Request {
+    /// A number of the client's choosing.
+    pub id: u64,
+    /// What is asked.
+    #[serde(flatten)]
+    pub verb: Verb,
+}
+
+/// Why a request frame could not be read, with the number to reply to where it had one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestError {
+    /// The request's number, 0 where even that was not readable.
+    pub id: u64,
+    /// What to reply.
+    pub refusal: Refusal,
+}
+
+impl Request {
+    /// Reads the payload of a request frame. Whatever is wrong with it, there is something to reply.
+    pub fn parse(payload: &[u8]) -> Result<Self, RequestError> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            #[serde(default)]
+            id: u64,
+            #[serde(default)]
+            verb: String,
+        }
+        serde_json::from_slice(payload).map_err(|err| {
+            let known = serde_json::from_slice(payload).unwrap_or(Envelope { id: 0, verb: String::new() });
+            let refusal = if known.verb.is_empty() || Verb::WORDS.contains(&known.verb.as_str()) {
+                Refusal::new(error_code::BAD_REQUEST, err.to_string())
+            } else {
+                let text = format!("`{}` is not a verb of this version", known.verb.escape_default());
+                Refusal::new(error_code::UNKNOWN_VERB, text)
+            };
+            RequestError { id: known.id, refusal }
+        })
+    }
+}
+
+/// The reply to a request: either what was asked for, or why not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplyTo<T> {
+    /// The request's number.
+    pub id: u64,
+    /// What was asked for.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub ok: Option<T>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Refusal>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+impl<T> ReplyTo<T> {
+    /// A reply from a result.
+    pub fn new(id: u64, outcome: Result<T, Refusal>) -> Self {
+        match outcome {
+            Ok(value) => Self { id, ok: Some(value), error: None },
+            Err(refusal) => Self { id, ok: None, error: Some(refusal) },
+        }
+    }
+}
+
+/// Why a request was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// A stable word, one of [`error_code`]'s.
+    pub code: String,
+    /// The same for people.
+    pub message: String,
+    /// The system's error number, where one was the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+}
+
+impl Refusal {
+    /// A refusal without a system error.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), errno: None }
+    }
+}
+
+/// The stable words of [`Refusal::code`].
+pub mod error_code {
+    /// The request could not be understood.
+    pub const BAD_REQUEST: &str = "bad_request";
+    /// The verb is of another version.
+    pub const UNKNOWN_VERB: &str = "unknown_verb";
+    /// A frame of a kind that this version does not know.
+    pub const UNKNOWN_FRAME: &str = "unknown_frame";
+    /// There is no session of that name.
+    pub const NO_SUCH_SESSION: &str = "no_such_session";
+    /// The session's process has ended already.
+    pub const SESSION_ENDED: &str = "session_ended";
+    /// The program could not be started.
+    pub const SPAWN_FAILED: &str = "spawn_failed";
+    /// The new binary can not take over.
+    pub const UPGRADE_REFUSED: &str = "upgrade_refused";
+    /// The answer would exceed a frame, or a queue is full.
+    pub const TOO_LARGE: &str = "too_large";
+    /// A fault of the mux itself.
+    pub const INTERNAL: &str = "internal";
+}
+
+/// Carried out; there is nothing more to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Done {}
+
+/// Asks for the state of the capsule and its sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Status {}
+
+/// The state of the capsule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatusReply {
+    /// Which run of the instance this is.
+    pub generation: u64,
+    /// The version of the running software.
+    pub version: String,
+    /// The keeper's process.
+    pub keeper_pid: i32,
+    /// The mux's process.
+    pub mux_pid: i32,
+    /// How many clients are attached.
+    pub attached: usize,
+    /// The session that new clients see first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focused: Option<SessionId>,
+    /// What the machine does not do while this capsule keeps it awake, in logind's words; absent while it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awake: Option<String>,
+    /// Every session, in tab order.
+    pub sessions: Vec<SessionStatus>,
+}
+
+/// The state of one session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    /// The session.
+    pub id: SessionId,
+    /// What the operator calls it.
+    pub name: String,
+    /// The program it was started with.
+    pub program: String,
+    /// Its process.
+    pub pid: i32,
+    /// Its terminal's size.
+    pub size: Size,
+    /// Its terminal's title, control characters removed.
+    #[serde(default)]
+    pub title: String,
+    /// Where it says it is working (OSC 7). The path is the program's word: it may not exist, and looking at it may hang.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<OsText>,
+    /// Where its process is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_cwd: Option<OsText>,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// What it is doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<Activity>,
+    /// Milliseconds since it last wrote something.
+    #[serde(default)]
+    pub quiet_ms: u64,
+    /// Whether its output is journaled on disk.
+    #[serde(default)]
+    pub journaled: bool,
+    /// What the launcher told the mux about it.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub meta: serde_json::Value,
+}
+
+/// Asks for a session's screen. A long past is asked for in pieces, by `max` and then `from` what the last piece gave as
+/// [`SnapshotReply::next`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The session; the focused one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// In which form.
+    #[serde(default)]
+    pub format: Format,
+    /// With the lines that have scrolled off.
+    #[serde(default)]
+    pub scrollback: bool,
+    /// Of the lines that have scrolled off and the screen, only so many at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<usize>,
+    /// Beginning with this line, counted from the session's beginning; with the oldest where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// At most so many lines; all where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<usize>,
+}
+
+/// The form of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Plain lines.
+    #[default]
+    Text,
+    /// Lines with colours and attributes as escape sequences.
+    Ansi,
+    /// Cell by cell.
+    Cells,
+}
+
+/// A session's screen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SnapshotReply {
+    /// The session.
+    pub session: SessionId,
+    /// Its size.
+    pub size: Size,
+    /// Where the cursor is.
+    pub cursor: Cursor,
+    /// Whether the alternate screen is shown.
+    pub alternate: bool,
+    /// The title, control characters removed.
+    pub title: String,
+    /// How many of the lines are scrollback; the screen follows.
+    pub scrollback_lines: usize,
+    /// The line with which the rest begins, where this is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    /// The lines, for text and ansi.
+    #[serde(default)]
+    pub lines: Vec<String>,
+    /// The lines, for cells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<Vec<Cell>>,
+}
+
+/// The cursor of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cursor {
+    /// Column, from 0.
+    pub col: u16,
+    /// Row of the screen, from 0.
+    pub row: u16,
+    /// Whether it is shown.
+    pub visible: bool,
+}
+
+/// One cell of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its grapheme; empty for a blank, and for the second half of a wide one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// How many columns it takes; 0 for the second half of a wide one.
+    pub width: u8,
+    /// Foreground: `default`, a palette number, or `#rrggbb`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fg: String,
+    /// Background, likewise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub bg: String,
+    /// Attributes by name, e.g. `bold`, `underline`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attrs: Vec<String>,
+}
+
+/// Starts a session in this capsule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spawn {
+    /// What to start.
+    pub spec: Box<SpawnSpec>,
+    /// Show it to the attached clients at once.
+    #[serde(default)]
+    pub focus: bool,
+}
+
+/// The session runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnReply {
+    /// The session.
+    pub session: SessionId,
+    /// Its process.
+    pub pid: i32,
+}
+
+/// Ends a session: politely first, then by force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kill {
+    /// The session.
+    pub session: SessionId,
+}
+
+/// Sends a signal to a session's process group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// The session.
+    pub session: SessionId,
+    /// The signal's number.
+    pub signal: i32,
+}
+
+/// Gives a session's terminal a size; while clients are attached, theirs decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResizeTo {
+    /// The session.
+    pub session: SessionId,
+    /// The size.
+    pub size: Size,
+}
+
+/// Types into a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Send {
+    /// The session.
+    pub session: SessionId,
+    /// What to type, in order.
+    pub input: Vec<Input>,
+}
+
+/// A piece of input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Text, as a paste where the program asked for bracketed paste.
+    Text(String),
+    /// A named key, e.g. `enter`, `ctrl-c`, `up`.
+    Key(String),
+    /// Bytes as they are.
+    Bytes(Vec<u8>),
+}
+
+/// Waits for something to become true of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The session.
+    pub session: SessionId,
+    /// For what.
+    pub until: Until,
+    /// For how long at most; for ever where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What to wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// The session is not working, or said nothing for so long.
+    Idle {
+        /// How long it must have been quiet where it does not report its state itself.
+        quiet_ms: u64,
+        /// Whether it works for as long as something that it left running does.
+        #[serde(default)]
+        background: Background,
+    },
+    /// It takes input: what is typed is not lost on an agent that is starting.
+    Ready,
+    /// It has answered what was typed last, or had the time to, and has written nothing for so long.
+    Echoed {
+        /// How long it must have been quiet.
+        quiet_ms: u64,
+    },
+    /// It waits for the operator's decision.
+    NeedsInput,
+    /// Its process ended.
+    Exit,
+    /// This text is on its screen.
+    Text {
+        /// The text, literally.
+        pattern: String,
+    },
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitReply {
+    /// The end.
+    pub outcome: WaitOutcome,
+    /// How the process ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// The line in which the text was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// Of a session that was waited for to be idle: the error that ended its turn, or why it is not idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitOutcome {
+    /// What was waited for is true.
+    Reached,
+    /// The process ended first.
+    Exited,
+    /// The time was up.
+    TimedOut,
+}
+
+/// Asks to hear events from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Subscribe {
+    /// Which kinds; all where empty.
+    #[serde(default)]
+    pub kinds: Vec<EventKind>,
+    /// Of which session; of all where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+}
+
+/// The subscription stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscribeReply {
+    /// Its number, which its events carry.
+    pub subscription: u64,
+}
+
+/// Gives a session another name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rename {
+    /// The session.
+    pub session: SessionId,
+    /// The name.
+    pub name: String,
+}
+
+/// Shows a session to the attached clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Focus {
+    /// The session.
+    pub session: SessionId,
+}
+
+/// Stops the capsule and everything in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shutdown {
+    /// Why, for the exit record.
+    pub reason: String,
+}
+
+/// Changes the settings of a running mux, and of those that follow it in this run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configure {
+    /// The settings.
+    pub settings: LiveSettings,
+}
+
+/// Continues on another binary without ending a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upgrade {
+    /// The new binary's path.
+    pub exe: OsText,
+}
+
+/// Asks what is said about a session's activity, by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The session.
+    pub session: SessionId,
+}
+
+/// What is said about a session's activity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceReply {
+    /// What is believed.
+    pub activity: Activity,
+    /// What everybody says.
+    pub statements: Vec<Statement>,
+}
+
+/// What one source says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statement {
+    /// Who.
+    pub source: Source,
+    /// What.
+    pub says: Says,
+    /// For how long, in milliseconds.
+    pub for_ms: u64,
+    /// How.
+    pub detail: String,
+}
