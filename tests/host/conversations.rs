@@ -299,7 +299,7 @@ fn a_failed_resume_does_not_forget_the_conversation() {
 }
 
 /// A wrapper of the operator's own that does not pass on what it is given.
-fn wrapped(agent: &str) -> Agents {
+pub fn wrapped(agent: &str) -> Agents {
     let mut host = machine();
     host.add_program(
         "wrapper",
@@ -343,7 +343,7 @@ fn of_two_transcripts_of_a_custom_command_the_newer_wins() {
 }
 
 /// An agent that only the configuration describes, with a conversation file of which it says the name, and `more`.
-fn described(more: &str) -> Agents {
+pub fn described(more: &str) -> Agents {
     let host = machine();
     let file = "~/.foo/sessions/{cwd-slug}/*.jsonl";
     let resume = r#"["foo", "resume", "{id}"]"#;

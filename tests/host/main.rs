@@ -13,6 +13,7 @@ mod crash;
 mod daemons;
 mod endings;
 mod environment;
+mod forecast;
 mod held;
 mod leave;
 mod leave_answers;

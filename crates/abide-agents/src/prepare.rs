@@ -26,6 +26,8 @@ pub struct Situation<'a> {
     pub started_before: bool,
     /// The conversation it is in.
     pub conversation: Option<&'a Conversation>,
+    /// Its transcript, if that is put back before the start where the agent has it no longer.
+    pub put_back: Option<&'a Path>,
     /// Whether another session is in that conversation now.
     pub held: bool,
     /// Every id that any other session was ever in.
@@ -56,7 +58,11 @@ pub struct Prepared {
 /// Decides how the session is started, and spells it.
 pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepared> {
     let Situation { argv, cwd, config_dir, created, .. } = *situation;
-    let bound = situation.conversation.map(|bound| (bound, agent.transcript(config_dir, cwd, &bound.id)));
+    let located = |bound: &Conversation| match agent.transcript(config_dir, cwd, &bound.id) {
+        Located::Missing if let Some(path) = situation.put_back => Located::Found(path.to_owned()),
+        located => located,
+    };
+    let bound = situation.conversation.map(|bound| (bound, located(bound)));
     // What is bound may not be what it wrote, if nobody has seen that yet.
     let unseen = |(bound, located): &(&Conversation, Located)| {
         bound.transcript.is_none() && *located == Located::Missing

@@ -41,6 +41,7 @@ impl<'a> Remembered<'a> {
             created: Timestamp(1_000_000),
             started_before: self.started_before,
             conversation: self.conversation.as_ref(),
+            put_back: None,
             held: false,
             claimed,
             rivals: false,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use abide_model::{Instance, InstanceId, Session, SessionId, Timestamp};
+use abide_model::{Conversation, Instance, InstanceId, Session, SessionId, Timestamp};
 use abide_store::{ClaimsLock, Error, Store};
 
 /// A session of an instance.
@@ -42,6 +42,15 @@ impl Claims {
         };
         let holder = self.others(own.unwrap_or(none)).find(|(_, session)| has(session));
         holder.map(|(instance, session)| format!("{}/{}", instance.id.display_name(), session.id))
+    }
+
+    /// Goes on as if session `who` were bound to `conversation`.
+    pub fn suppose(&mut self, who: Who, conversation: Conversation) {
+        let instance = self.instances.iter_mut().find(|instance| instance.id == who.0);
+        let sessions = instance.into_iter().flat_map(|instance| &mut instance.sessions);
+        if let Some(session) = sessions.into_iter().find(|session| session.id == who.1) {
+            session.bind(conversation);
+        }
     }
 
     /// The conversation that session `who` is bound to.

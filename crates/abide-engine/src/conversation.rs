@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use abide_agents::{Agent, Begin, Prepared, Situation, Typed};
 use abide_model::conversation::reason;
@@ -41,8 +41,7 @@ pub(crate) fn prepare(
         return Ok(None);
     };
     let described = around.settings.agents.get(name.as_str());
-    let today = || equip::setup_today(around, session, name, described, env);
-    let setup = session.setup.clone().unwrap_or_else(today);
+    let setup = setup(around, session, name, env);
     let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
     equip::replay(agent, &setup, env);
     let start = Start { around, instance, session, agent, setup: &setup };
@@ -66,6 +65,57 @@ pub(crate) fn prepare(
     let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules, hooks };
     let watched = activity::arrange(around, instance, session, run, &mut argv, env);
     Ok(Some(Launch { argv, notices, watched }))
+}
+
+/// How the session's agent is set up: as at its first start.
+fn setup(
+    around: &Surroundings<'_>,
+    session: &Session,
+    name: &str,
+    env: &BTreeMap<OsString, OsString>,
+) -> Setup {
+    let today = || equip::setup_today(around, session, name, around.settings.agents.get(name), env);
+    session.setup.clone().unwrap_or_else(today)
+}
+
+/// What a resume of an instance would do.
+#[derive(Debug, Default)]
+pub struct ResumeForecast {
+    /// The sessions that would come back, by name, and how those that run an agent would begin.
+    pub sessions: Vec<(String, Option<Begin>)>,
+    /// What the operator would be told.
+    pub notices: Vec<String>,
+}
+
+/// What a resume of `instance` would do now, by the decisions that the resume itself takes. Nothing is changed.
+pub fn forecast(around: &Surroundings<'_>, instance: &Instance) -> Result<ResumeForecast, Error> {
+    refuse_open(around.store, instance)?;
+    let mut claims = Claims::take(around.store)?;
+    let mut forecast = ResumeForecast::default();
+    for session in instance.sessions_to_resume() {
+        let session = &Session { generation: session.generation + 1, ..session.clone() };
+        let Some(name) = &session.agent else {
+            forecast.sessions.push((session.name.clone(), None));
+            continue;
+        };
+        let setup = &setup(around, session, name, &around.env);
+        let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
+        let start = Start { around, instance, session, agent, setup };
+        let prepared = match start.beginning(Some(&claims), start.lost_and_kept().as_deref()) {
+            Ok(prepared) => prepared,
+            Err(error) if forecast.sessions.is_empty() => return Err(error),
+            Err(error) => {
+                forecast.notices.push(format!("{} would not start: {error}", session.name));
+                continue;
+            }
+        };
+        if let Some(bound) = binding(&prepared) {
+            claims.suppose((instance.id, session.id), bound);
+        }
+        forecast.notices.extend(notice(&session.name, true, &prepared));
+        forecast.sessions.push((session.name.clone(), Some(prepared.begin.decision)));
+    }
+    Ok(forecast)
 }
 
 /// Refuses to bring `instance` back while a process that is not its own is in a conversation of its sessions.
@@ -126,18 +176,35 @@ impl Start<'_> {
         }
     }
 
+    /// The transcript of the conversation, if there is a copy that `restore` puts in its place.
+    fn lost_and_kept(&self) -> Option<PathBuf> {
+        let bound = self.session.conversation.as_ref()?;
+        self.vault(&bound.id).filter(Vault::holds_copy).and(bound.transcript.clone())
+    }
+
     /// Decides how the session is started, and writes it down while nobody else can decide anything.
     fn decide(&self) -> Result<Prepared, Error> {
+        let session = self.session;
+        // A new conversation is nobody's, and the usual first start shall not read what all others are in.
+        let is_new = session.generation <= 1
+            && session.conversation.is_none()
+            && self.agent.typed(&session.argv) == Typed::Nothing;
+        let claims = if is_new { None } else { Some(Claims::take(self.around.store)?) };
+        let prepared = self.beginning(claims.as_ref(), None)?;
+        self.bind(&prepared)?;
+        Ok(prepared)
+    }
+
+    /// How the session begins, as things are now. `claims` may be left out of a session that certainly begins a new
+    /// conversation; `put_back` is its transcript, if that will be put back where it is missing.
+    fn beginning(&self, claims: Option<&Claims>, put_back: Option<&Path>) -> Result<Prepared, Error> {
         let Self { around, instance, session, agent, setup } = *self;
         let started_before = session.generation > 1;
         let bound = session.conversation.as_ref();
         let own = (instance.id, session.id);
-        // A new conversation is nobody's, and the usual first start shall not read what all others are in.
-        let is_new = !started_before && bound.is_none() && agent.typed(&session.argv) == Typed::Nothing;
-        let claims = if is_new { None } else { Some(Claims::take(around.store)?) };
-        let taken = |bound: &Conversation| claims.as_ref()?.holder_since(Some(own), &bound.id, bound.bound);
+        let taken = |bound: &Conversation| claims?.holder_since(Some(own), &bound.id, bound.bound);
         let searching = started_before && bound.is_none_or(|bound| bound.transcript.is_none());
-        let (claimed, rivals) = match &claims {
+        let (claimed, rivals) = match claims {
             Some(claims) if searching => {
                 (claims.ever(around.store, own)?, claims.rivals(own, agent.name(), &session.cwd))
             }
@@ -152,6 +219,7 @@ impl Start<'_> {
             created: session.created,
             started_before,
             conversation: bound,
+            put_back,
             held: bound.and_then(taken).is_some(),
             claimed: &claimed.iter().map(String::as_str).collect::<Vec<_>>(),
             rivals,
@@ -159,10 +227,9 @@ impl Start<'_> {
             screen: &screen,
         };
         let prepared = abide_agents::prepare(agent, &situation)?;
-        if let Some(claims) = &claims {
+        if let Some(claims) = claims {
             self.refuse_held(&prepared.begin.decision, claims)?;
         }
-        self.bind(&prepared)?;
         Ok(prepared)
     }
 
@@ -191,14 +258,7 @@ impl Start<'_> {
         };
         let why = prepared.unverified.as_deref().unwrap_or_default();
         log(self.instance, self.session, resumed, &prepared.begin.reason, why);
-        let bound = prepared.begin.decision.binding().map(|(id, origin)| Conversation {
-            id: id.to_owned(),
-            origin,
-            bound: clock::now(),
-            transcript: prepared.transcript.clone(),
-            held_in: None,
-            extra: Extra::new(),
-        });
+        let bound = binding(prepared);
         self.around.store.update(instance, |now| -> Result<(), Error> {
             if let Some(own) = now.sessions.iter_mut().find(|own| own.id == session) {
                 own.setup.get_or_insert_with(|| self.setup.clone());
@@ -219,6 +279,18 @@ impl Start<'_> {
             tracing::warn!(session = %self.session.id, "no copy was taken: {error}");
         }
     }
+}
+
+/// The conversation that a session is in once it is started so.
+fn binding(prepared: &Prepared) -> Option<Conversation> {
+    prepared.begin.decision.binding().map(|(id, origin)| Conversation {
+        id: id.to_owned(),
+        origin,
+        bound: clock::now(),
+        transcript: prepared.transcript.clone(),
+        held_in: None,
+        extra: Extra::new(),
+    })
 }
 
 /// What the operator should know of what was put back of the conversation of `name`.

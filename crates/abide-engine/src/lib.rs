@@ -4,7 +4,7 @@ pub mod activity;
 mod below;
 pub mod boot;
 mod claims;
-mod conversation;
+pub mod conversation;
 pub mod conversations;
 pub mod daemons;
 pub mod differences;

@@ -95,6 +95,11 @@ impl<'a> Vault<'a> {
         }
     }
 
+    /// Whether there is anything to put back.
+    pub fn holds_copy(&self) -> bool {
+        self.files(&self.dir).is_ok_and(|files| !files.is_empty())
+    }
+
     /// Puts back what the agent, which runs in `cwd` with `env`, has no longer or only in part. What takes the place of a
     /// transcript is kept beside it.
     pub fn restore(&self, cwd: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<Restored> {

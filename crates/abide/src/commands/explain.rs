@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use abide_engine::conversation::{self, ResumeForecast};
 use abide_engine::follow::{self, Look};
 use abide_engine::processes::SessionProcesses;
 use abide_engine::protection::Judge;
-use abide_engine::start::ISOLATION;
+use abide_engine::start::{ISOLATION, Surroundings};
 use abide_engine::target::{self, Target};
 use abide_engine::{finish, list, live, liveness, moved, reconcile, substrate, trees};
+use abide_model::conversation::Begin;
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
 use abide_model::instance::Change;
@@ -20,6 +22,8 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+
+use super::load;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -131,10 +135,6 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
         Leave::Finish(_) => "it would be cleaned up, and the trash would have it".to_owned(),
         Leave::Keep(kept) => format!("it would be kept as {kept}"),
     };
-    let coming = || -> String {
-        let sessions = instance.sessions_to_resume();
-        sessions.iter().map(|session| described(session)).collect::<Vec<_>>().join(", ")
-    };
     match &instance.status.status {
         Status::Active => {
             lines.push(format!("if its last session ended now, {end}: {}", decided.reason));
@@ -144,21 +144,39 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
             lines.push(missing.to_string());
             lines.extend(missing.advice().into_iter().take(1));
         }
-        Status::Restorable(_) => {
-            let held = instance.recipe.substrate;
-            lines.push(format!("a resume starts the {held} again in the same unit with {}", coming()));
-        }
+        Status::Restorable(_) => lines.extend(resumption(instance, context)),
         _ => {}
     }
     lines
 }
 
-/// How a session would come back.
-fn described(session: &Session) -> String {
-    match &session.conversation {
-        Some(bound) => format!("{} in conversation {}", session.name, bound.id),
-        None if session.agent.is_some() => format!("{} in a new conversation", session.name),
-        None => session.name.clone(),
+/// What a resume would do, by its own decisions.
+fn resumption(instance: &Instance, context: &Context) -> Vec<String> {
+    let forecast = |around: &mut Surroundings<'_>| {
+        conversation::forecast(around, instance).map_err(CommandError::failed)
+    };
+    match load::with_surroundings(&instance.scope.dir, context, forecast).and_then(|forecast| forecast) {
+        Ok(ResumeForecast { sessions, notices }) => {
+            let held = instance.recipe.substrate;
+            let coming: Vec<String> =
+                sessions.iter().map(|(name, begin)| coming(name, begin.as_ref())).collect();
+            let coming =
+                format!("a resume starts the {held} again in the same unit with {}", coming.join(", "));
+            std::iter::once(coming).chain(notices).collect()
+        }
+        Err(error) => vec![format!("a resume is refused: {error}")],
+    }
+}
+
+/// How the session `name` would come back.
+fn coming(name: &str, begin: Option<&Begin>) -> String {
+    match begin {
+        None | Some(Begin::AsTyped { id: None }) => name.to_owned(),
+        Some(Begin::Fresh { .. }) => format!("{name} in a new conversation"),
+        Some(Begin::Restart { id, .. }) => format!("{name} in conversation {id}, which begins anew"),
+        Some(Begin::Resume { id } | Begin::AsTyped { id: Some(id) }) => {
+            format!("{name} in conversation {id}")
+        }
     }
 }
 
@@ -196,7 +214,7 @@ fn in_words(doing: Doing) -> String {
 }
 
 /// What is known of the conversation that a session is in.
-fn conversation(session: &Session) -> Vec<String> {
+fn conversation_of(session: &Session) -> Vec<String> {
     let mut lines = match &session.conversation {
         None => vec![format!("{} ({}) is in no conversation that is known yet", session.id, session.name)],
         Some(bound) => vec![
@@ -252,7 +270,8 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
     }
     let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
     lines.extend(isolation.map(|text| format!("  {}", Safe(text))));
-    lines.extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation));
+    lines
+        .extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation_of));
     lines.extend(
         instance.sessions.iter().filter_map(Session::told_below).map(|told| format!("  {}", Safe(told))),
     );
