@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use crate::common::{kill, wait_for_death};
 use crate::conversations::{Agents, machine};
 
 /// A script in the directory that commands are run in, which ends in claude and passes on what it is given.
@@ -83,4 +84,22 @@ fn a_plain_command_that_runs_claude_says_that_its_conversation_does_not_come_bac
     let words: Vec<&str> = way.split(' ').skip(1).chain(["--detach"]).collect();
     let taken_up = host.loaded(host.abide(words));
     host.wait_for_screen(&taken_up, "resumed: remember the milk");
+}
+
+#[test]
+fn what_a_plain_command_runs_is_listed_and_told_after_a_crash() {
+    let host = with_wrapper();
+    let id = host.loaded(host.abide(["load", "--detach", "./w.sh"]));
+    host.wait_for_screen(&id, "ready");
+    host.say(&id, "remember the milk");
+    let conversation = host.transcript().file_stem().unwrap().to_str().unwrap().to_owned();
+    let session = host.row(&id).unwrap()["sessions"][0].clone();
+    assert_eq!(session["agent"], serde_json::Value::Null);
+    assert_eq!(session["below"], serde_json::json!({ "agent": "claude", "id": conversation }));
+    let keeper = host.pids(&id).keeper;
+    kill("-KILL", keeper);
+    wait_for_death(keeper);
+    let way = format!("abide load --as claude ./w.sh --adopt {conversation}");
+    let resumed = host.resume(&id);
+    assert!(resumed.stderr.contains(&way), "{}", resumed.stderr);
 }

@@ -8,8 +8,6 @@ use abide_store::Store;
 use abide_sys::process;
 use abide_wire::protocol::StatusReply;
 
-use crate::processes;
-
 /// Notes the agents that run below the plain commands of `instance`. Gives the instance as it is now.
 pub(crate) fn note(store: &Store, instance: Instance, live: &StatusReply) -> Instance {
     let is_plain = |session: &&Session| session.agent.is_none();
@@ -41,13 +39,13 @@ pub(crate) fn note(store: &Store, instance: Instance, live: &StatusReply) -> Ins
 
 /// The nearest agent that runs in or below process `pid`, if it is in one conversation.
 fn agent_below(pid: i32) -> Option<AgentBelow> {
-    processes::generations(pid).iter().flatten().find_map(|pid| {
-        let number = u32::try_from(*pid).ok()?;
+    process::tree(pid).iter().find_map(|stat| {
+        let number = u32::try_from(stat.pid).ok()?;
         let home = process::in_environment(number, vars::HOME)?;
         KNOWN.iter().find_map(|agent| {
             let moved = agent.moved_to(&|name| process::in_environment(number, name).map(Into::into));
             let dir = moved.unwrap_or_else(|| agent.default_dir(home.as_ref()));
-            let mut ids = agent.open_in(&dir, *pid);
+            let mut ids = agent.open_in(&dir, stat.pid);
             ids.dedup();
             let id = ids.pop().filter(|_| ids.is_empty())?;
             Some(AgentBelow { agent: agent.name().to_owned(), id, extra: Extra::new() })

@@ -48,7 +48,7 @@ struct HookReport {
 /// Finds out which conversations the sessions of `instance` are in, writes down what is new, and keeps copies. `live` is
 /// what its capsule says, if that runs. Gives the instance as it is now.
 pub fn follow(store: &Store, mut instance: Instance, live: Option<&StatusReply>, look: Look) -> Instance {
-    if let Some(live) = live.filter(|_| look == Look::Close) {
+    if let Some(live) = live {
         instance = below::note(store, instance, live);
     }
     let reports = reports(store, &instance);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use abide_model::session::Astray;
+use abide_model::session::{AgentBelow, Astray};
 use abide_model::session_end::Cut;
 use abide_model::{DecidedBy, Doing, Instance, InstanceId, Liveness, Place, Session, Status, Timestamp};
 use abide_store::{Entry, Store};
@@ -92,6 +92,8 @@ pub struct SessionRow {
     pub earlier_conversations: Vec<String>,
     /// Another conversation that its agent was last seen in.
     pub astray: Option<Astray>,
+    /// The agent that was last seen to run below it, where it is a plain command, and the conversation of that.
+    pub below: Option<AgentBelow>,
     /// What was left open when its agent last ended: `turn_cut`, `question_pending` or `api_error`.
     pub interruption: Option<Cut>,
     /// The question or the error.
@@ -192,6 +194,7 @@ impl From<&Session> for SessionRow {
                 .map(str::to_owned)
                 .collect(),
             astray: session.astray.clone(),
+            below: session.below.clone(),
             interruption: session.interruption.as_ref().map(|left| left.cut),
             interruption_detail: session.interruption.as_ref().and_then(|left| left.detail.clone()),
             created: Some(session.created),
@@ -276,14 +279,14 @@ pub fn add_leftovers(listing: &mut Listing, store: &Store) {
 
 /// Which conversations agents are in is learned as they run.
 fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &StatusReply) {
-    let has_agents = row.sessions.iter().any(|session| session.agent.is_some());
-    let Some(instance) = has_agents.then(|| store.read(id).ok()).flatten() else { return };
+    let Ok(instance) = store.read(id) else { return };
     let now = follow::follow(store, instance, Some(status), Look::Brief);
     for session in &now.sessions {
         if let Some(row) = row.sessions.iter_mut().find(|row| row.id == session.id.to_string()) {
             row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());
             row.earlier_conversations = SessionRow::from(session).earlier_conversations;
             row.astray = session.astray.clone();
+            row.below = session.below.clone();
         }
     }
 }
