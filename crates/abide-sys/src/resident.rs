@@ -50,6 +50,22 @@ pub fn forget_code() {
     }
 }
 
+/// From how many bytes on a block of memory goes back to the system as soon as it is freed.
+const LARGE: i32 = 1 << 20;
+
+/// Has large blocks of memory go back to the system whenever they are freed.
+///
+/// The allocator otherwise keeps blocks as large as the largest that was ever freed: after a moment at an enormous size, a
+/// terminal's worth of memory for as long as the process stays.
+pub fn give_back_large_blocks() {
+    // SAFETY: a setting of the allocator, which takes no memory.
+    #[cfg(target_env = "gnu")]
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+    }
+}
+
 /// A piece of this process's memory.
 struct Map<'a> {
     start: usize,
@@ -113,6 +129,22 @@ mod tests {
         let after = code_in_memory();
         assert!(after > 0, "the code that looks is there");
         assert!(after < before, "{after} kB are left of {before}");
+    }
+
+    fn pages_in_memory() -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn large_blocks_go_back_when_they_are_freed_however_large_one_was_before() {
+        give_back_large_blocks();
+        let before = pages_in_memory();
+        for megabytes in [24, 20, 16] {
+            drop(std::hint::black_box(vec![1_u8; megabytes << 20]));
+        }
+        let kept = pages_in_memory().saturating_sub(before) * rustix::param::page_size();
+        assert!(kept < 8 << 20, "{kept} bytes were kept");
     }
 
     #[test]
