@@ -18,7 +18,7 @@ const MAX_ATTEMPTS: usize = 8;
 /// finish, the alternate screen, and every mode that the next program does not expect.
 const NEW_PROGRAM: &[u8] =
     b"\x18\x1b[?2026l\x1b[?1049l\x1b[!p\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\
-\x1b[?2004l\x1b[?1l\x1b>\x1b[<99u\x1b[0 q\x1b[?25h\x1b[m";
+\x1b[?2004l\x1b[?1l\x1b>\x1b[<99u\x1b[0 q\x1b[?25h\x1b[m\x1b]104\x07\x1b]110\x07\x1b]111\x07\x1b]112\x07";
 
 /// A journal to go on with, and the terminal that it tells of.
 pub struct Rebuilt {

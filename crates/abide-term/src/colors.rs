@@ -1,9 +1,10 @@
 //! Colours that a program changed or asks about: the palette, and the colours of text, background and cursor.
 //!
-//! Changes are recorded so that queries tell the truth; whether they are shown is for the renderer to decide.
+//! Changes are recorded so that queries tell the truth, and so that a renderer can show them.
 
 use std::collections::BTreeMap;
 
+use crate::cell::{Color, Style};
 use crate::options::{Options, Rgb};
 
 /// The special colours (bold, underline, blink, reverse, italic) follow the palette.
@@ -57,6 +58,29 @@ impl Palette {
 
     pub(crate) fn reset_dynamic(&mut self, n: u16) {
         self.changed.remove(&(DYNAMIC_BASE + n));
+    }
+
+    /// `style` with the colours that were changed in the place of those that they replace.
+    #[inline]
+    pub(crate) fn shown(&self, style: Style) -> Style {
+        if self.changed.is_empty() {
+            return style;
+        }
+        let shown = |color: Color, default: Option<u16>| {
+            let key = match color {
+                Color::Default => default.map(|n| DYNAMIC_BASE + n),
+                Color::Indexed(n) => Some(u16::from(n)),
+                Color::Rgb(..) => None,
+            };
+            let changed = key.and_then(|key| self.changed.get(&key));
+            changed.map_or(color, |&Rgb { r, g, b }| Color::Rgb(r, g, b))
+        };
+        Style {
+            fg: shown(style.fg, Some(10)),
+            bg: shown(style.bg, Some(11)),
+            underline_color: shown(style.underline_color, None),
+            ..style
+        }
     }
 
     pub(crate) fn is_valid_key(n: u16) -> bool {

@@ -37,7 +37,7 @@ impl Vt {
             105 => self.reset_colors(rest, SPECIAL_BASE),
             110..=119 => {
                 self.palette.reset_dynamic(code - 100);
-                self.changes += 1;
+                self.recolored();
             }
             99 => self.notify_99(rest),
             133 => self.command_mark(rest),
@@ -76,7 +76,7 @@ impl Vt {
                 self.osc_reply(&format!("{code};{};{color}", n - base), bell);
             } else if let Some(color) = colors::parse(spec) {
                 self.palette.set_indexed(n, color);
-                self.changes += 1;
+                self.recolored();
             }
         }
     }
@@ -90,7 +90,13 @@ impl Vt {
                 self.palette.reset_indexed(n);
             }
         }
+        self.recolored();
+    }
+
+    /// A colour looks otherwise now, wherever it is on the screen.
+    fn recolored(&mut self) {
         self.changes += 1;
+        self.grid.touch_all();
     }
 
     /// OSC 10 to 19: one colour each, and more of them for the numbers that follow.
@@ -101,7 +107,7 @@ impl Vt {
                 self.osc_reply(&format!("{n};{color}"), bell);
             } else if let Some(color) = colors::parse(spec) {
                 self.palette.set_dynamic(n, color);
-                self.changes += 1;
+                self.recolored();
             }
         }
     }

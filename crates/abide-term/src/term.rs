@@ -1,6 +1,6 @@
 //! The terminal as its owner sees it.
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Style};
 use crate::modes::{Mode, Modes};
 use crate::options::{Options, Rgb, Size};
 use crate::outbox::Event;
@@ -139,6 +139,12 @@ impl Term {
     #[must_use]
     pub fn row_wrapped(&self, y: u16) -> bool {
         y < self.vt.size.rows && self.vt.grid.is_wrapped(usize::from(y))
+    }
+
+    /// The style of a cell with the colours that the program gave to the palette and to text and background as such.
+    #[must_use]
+    pub fn shown_style(&self, cell: &Cell) -> Style {
+        self.vt.palette.shown(cell.look())
     }
 
     /// Grows whenever the row may have changed.

@@ -87,6 +87,8 @@ const STREAMS: &[&str] = &[
     "\x1bPq#0~~\x1b\\sixel gone\x1b_Gx\x1b\\ apc gone",
     "\x1b#8\x1b[3;3H\x1b[1K\x1b[6;6H\x1b[J",
     "bs\x08\x08x\r\x1b[3Cy\x0b\x0cz",
+    "soft\u{ad}hyphen",
+    "Hangul\u{3164}filler, half\u{ffa0}wide",
 ];
 
 #[test]

@@ -65,7 +65,7 @@ impl Glyph {
             cluster(term.grapheme(cell, &mut buffer), cell.is_wide(), strings)
         };
         let link = term.hyperlink(cell).filter(|uri| strings.policy.allows(uri)).map(|uri| strings.id(uri));
-        Self { text, wide: cell.is_wide(), look: cell.look(), link }
+        Self { text, wide: cell.is_wide(), look: term.shown_style(cell), link }
     }
 
     /// The same cell with nothing in it: what remains of a wide character that was cut in half.

@@ -2,7 +2,7 @@
 //! programs write, at any size, with splits, overlays and the past in view.
 
 use abide_model::StatusBar;
-use abide_term::{Cursor, Modes, Options, Term};
+use abide_term::{Color, Cursor, Modes, Options, Term};
 use abide_wire::session::{SessionId, Size};
 use proptest::prelude::*;
 
@@ -173,7 +173,8 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
             "\x1b[3X", "\x1b[?1049h", "\x1b[?1049l", "\x1b[?5h", "\x1b[?5l", "\x1b[S", "\x1b[T",
             "\x1b[5;10r", "\x1b[r", "\x1bM", "\x1b7", "\x1b8", "\x1b[4h", "\x1b[4l", "\x1bc", "\t",
             "\x1b(0lqqk\x1b(B", "\x1b[1\"q", "\x1b[0\"q", "\x1b]8;;https://a.b/c\x1b\\",
-            "\x1b]8;;javascript:x\x1b\\", "\x1b]8;;\x1b\\", "\x1b[20b",
+            "\x1b]8;;javascript:x\x1b\\", "\x1b]8;;\x1b\\", "\x1b[20b", "\x1b]4;1;#123456\x07",
+            "\x1b]10;#ffffff;#102030\x07", "\x1b]104\x07", "\x1b]110\x07", "\x1b]111\x07",
         ])
         .prop_map(|text| text.as_bytes().to_vec()),
         (number(), number()).prop_map(|(y, x)| format!("\x1b[{y};{x}H").into_bytes()),
@@ -301,6 +302,27 @@ fn one_typed_character_costs_a_few_bytes_and_not_a_screen() {
     let frame = bench.draw();
     assert!(frame.len() < 60, "{}", frame.escape_ascii());
     bench.check().unwrap();
+}
+
+#[test]
+fn colours_that_a_program_changes_are_shown_in_its_own_pane_until_it_gives_them_back() {
+    let size = Size { cols: 9, rows: 1 };
+    let mut bench = Bench::new(size, size, 2, StatusBar::Off);
+    for session in 0..2 {
+        bench.feed(session, b"\x1b[31;44mr");
+    }
+    let looks = |bench: &mut Bench| {
+        bench.draw();
+        bench.check().unwrap();
+        [0, 1, 5].map(|x| bench.outer.row(0)[x].look()).map(|look| (look.fg, look.bg))
+    };
+    let (red, blue, plain) = (Color::Indexed(1), Color::Indexed(4), (Color::Default, Color::Default));
+    assert_eq!(looks(&mut bench), [(red, blue), plain, (red, blue)]);
+    bench.feed(0, b"\x1b]4;1;#112233\x07\x1b]10;#445566\x07\x1b]11;#778899\x07");
+    let own = (Color::Rgb(0x44, 0x55, 0x66), Color::Rgb(0x77, 0x88, 0x99));
+    assert_eq!(looks(&mut bench), [(Color::Rgb(0x11, 0x22, 0x33), blue), own, (red, blue)]);
+    bench.feed(0, b"\x1b]104\x07\x1b]110\x07\x1b]111\x07");
+    assert_eq!(looks(&mut bench), [(red, blue), plain, (red, blue)]);
 }
 
 #[test]
