@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::Host;
 use crate::matrix::{Means, State, change, commit};
-use crate::repo::git;
+use crate::repo::{git, repo};
 
 /// A repository at `lib` of the tree, which has it as one commit and has pushed that.
 fn embed(host: &Host, tree: &Path) -> PathBuf {
@@ -85,6 +85,20 @@ pub const STATES: &[State] = &[
         },
     },
     State {
+        name: "commits that the host has dropped",
+        means: Means::Unpushed,
+        make: |host, tree| {
+            let repo = repo(host);
+            for dir in [&repo, tree] {
+                git(host, dir, &["update-ref", "-d", "refs/remotes/origin/main"]);
+            }
+            git(host, &repo, &["checkout", "-q", "--orphan", "other"]);
+            git(host, &repo, &["commit", "-qm", "begun again"]);
+            git(host, &repo, &["branch", "-q", "-D", "main"]);
+            git(host, &repo, &["reflog", "expire", "--expire=now", "HEAD"]);
+        },
+    },
+    State {
         name: "announced file",
         means: Means::Dirty,
         make: |host, tree| {
@@ -117,6 +131,20 @@ pub const OF_A_CLONE: &[State] = &[
             let oid = git(host, tree, &["hash-object", "-w", "README"]);
             git(host, tree, &["tag", "kept", oid.trim()]);
         },
+    },
+    State {
+        name: "branch that was pushed to the host and deleted there",
+        means: Means::Unpushed,
+        make: |host, tree| {
+            commit(host, tree, "handed-over");
+            git(host, tree, &["push", "-q", "host", "HEAD:refs/heads/handed-over"]);
+            git(host, &repo(host), &["branch", "-q", "-D", "handed-over"]);
+        },
+    },
+    State {
+        name: "hook written by hand",
+        means: Means::Dirty,
+        make: |_, tree| change(tree, ".git/hooks/pre-push", "#!/bin/sh\nmake check\n"),
     },
     State {
         name: "core.worktree elsewhere",

@@ -1,18 +1,20 @@
 //! Commits that exist nowhere else.
 //!
 //! In a worktree the refs of the host's repository are all in sight: its own branches keep commits safe, and only what
-//! this tree made is asked about. In a clone every ref but what it knows of remotes is the tree's own. In both, what the
-//! host's refs reached when the tree was made is the host's business, even where the host has rewritten it since.
+//! this tree made is asked about. In a clone every ref but what it knows of remotes is the tree's own, and what the host
+//! has is asked of the host. In both, what the host's refs reached when the tree was made is the host's business for as
+//! long as the host has it, be it in a log only: once it is collected there, the tree may hold the last copy.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use abide_model::evidence::{Ahead, MountEvidence};
 use abide_model::{Isolation, Timestamp};
+use abide_sys::run::RunError;
 
 use crate::command::{Git, quoted};
 use crate::error::GitError;
-use crate::gitdir::Trail;
+use crate::gitdir::{self, Trail};
 use crate::linked::LinkedWorktrees;
 use crate::merged::{self, Merged};
 use crate::refs::{self, HEADS, REMOTES, Ref, STASH, TAGS, short};
@@ -25,6 +27,10 @@ pub(crate) struct View<'a> {
     pub status: &'a Status,
     pub refs: &'a [Ref],
     pub trail: &'a Trail,
+    /// The repository that the tree was taken from; none for one inside a tree, where what was recorded has to do.
+    pub host: Option<&'a Path>,
+    /// What the names of refs begin with by which a clone knows the host's branches.
+    pub host_prefix: Option<&'a str>,
     /// What the host's refs reached when the tree was made.
     pub recorded: &'a BTreeMap<String, String>,
     /// The branch made for this tree.
@@ -44,7 +50,7 @@ struct Tip {
     /// What people call it.
     label: String,
     against: String,
-    /// Nothing but the log of HEAD names it.
+    /// Nothing but a log, or what a clone knows of its host, names it: it counts if no other tip reaches it.
     left: bool,
 }
 
@@ -65,6 +71,9 @@ impl View<'_> {
         for oid in &self.trail.left {
             let tip = self.tip(oid, &format!("HEAD at {oid:.10}, left"), "detached".to_owned());
             tips.push(Tip { left: true, ..tip });
+        }
+        for r in self.refs.iter().filter(|r| self.is_of_host(r) && r.symref.is_none()) {
+            tips.push(Tip { left: true, ..self.tip(&r.oid, short(&r.name), self.against(r)) });
         }
         let linked = self.linked.tips.iter();
         tips.extend(linked.map(|(oid, label)| self.tip(oid, label, "of a worktree elsewhere".to_owned())));
@@ -91,6 +100,13 @@ impl View<'_> {
         Some(name) == self.scratch || Some(name) == self.status.branch.as_deref() || is_where_we_left_it()
     }
 
+    /// Whether it is what a clone knows of a branch of its host's, from whenever it last fetched or pushed. Branches of
+    /// other instances are theirs to keep.
+    fn is_of_host(&self, r: &Ref) -> bool {
+        let name = self.host_prefix.and_then(|prefix| r.name.strip_prefix(prefix));
+        name.is_some_and(|name| refs::keeps(&format!("{HEADS}{name}")))
+    }
+
     fn against(&self, r: &Ref) -> String {
         match &r.upstream {
             Some(upstream) if self.refs.iter().any(|other| other.name == *upstream) => {
@@ -104,62 +120,94 @@ impl View<'_> {
 
     /// The refs that stay, whatever becomes of this tree.
     fn kept(&self) -> impl Iterator<Item = &Ref> {
-        self.refs.iter().filter(|r| refs::keeps(&r.name) && !self.is_ours(r))
+        self.refs.iter().filter(|r| refs::keeps(&r.name) && !self.is_ours(r) && !self.is_of_host(r))
     }
 
-    /// Adds to `found` what this tree holds that no remote, no other branch of the host and no recorded ref has, each
-    /// with `prefix` before its name. `host` is the repository that a clone was taken from, `spare` a directory for
-    /// [`merged::into_any`].
-    pub(crate) fn look(
-        &self,
-        host: Option<&Path>,
-        spare: &Path,
-        prefix: &str,
-        found: &mut MountEvidence,
-    ) -> Result<(), GitError> {
-        let recorded = self.recorded.iter().filter(|(name, _)| refs::keeps(name)).map(|(_, oid)| oid);
-        let mut safe = Safe::new(self.git, self.kept().map(|r| &r.oid).chain(recorded));
+    /// Adds to `found` what this tree holds that no remote and no other branch of the host has, and that the host did
+    /// not have all the time, each with `prefix` before its name. `spare` is a directory for [`merged::into_any`].
+    pub(crate) fn look(&self, spare: &Path, prefix: &str, found: &mut MountEvidence) -> Result<(), GitError> {
+        let mut safe = Safe::new(self.git, self.kept().map(|r| &r.oid));
         let mut tips = self.tips();
+        let host_refs = self.host_refs(&mut safe, found);
         tips.retain(|tip| !safe.commits.contains(&tip.oid));
         if self.isolation == Isolation::Clone {
-            self.look_at_objects(host, &mut safe, prefix, &mut tips, found)?;
+            self.look_at_objects(&safe, prefix, &mut tips, found)?;
         }
-        let mut alone = safe.beyond(tips.iter().map(Tip::oid))?;
-        if let (false, Isolation::Clone, Some(host)) = (alone.is_empty(), self.isolation, host) {
-            safe.add_host(host);
-            alone = safe.beyond(tips.iter().map(Tip::oid))?;
-        }
-        if !alone.is_empty() {
+        let alone = self.alone(&safe, &tips, host_refs.as_deref())?;
+        if !alone.commits.is_empty() {
             self.peel(&mut tips)?;
         }
-        tips.retain(|tip| alone.contains(&tip.oid));
+        tips.retain(|tip| alone.commits.contains(&tip.oid));
         if tips.iter().any(|tip| tip.left) {
             // A branch may have been made of it after all.
             let named = safe.beyond(tips.iter().filter(|tip| !tip.left).map(Tip::oid))?;
             tips.retain(|tip| !tip.left || !named.contains(&tip.oid));
         }
+        let targets = self.targets(&alone);
         for tip in &tips {
             let label = format!("{prefix}{}", tip.label);
-            match merged::into_any(&self.git.hurried(), &tip.oid, &self.targets(), spare) {
+            match merged::into_any(&self.git.hurried(), &tip.oid, &targets, spare) {
                 Merged::Yes => found.guesses.push(format!("{label} was merged as other commits")),
                 not => {
                     if let Merged::Unknown(why) = not {
                         found.unknown.push(format!("{label}: {why}"));
                     }
-                    let commits = safe.beyond([tip.oid()])?.len() as u64;
-                    found.ahead.push(Ahead { branch: label, commits, against: tip.against.clone() });
+                    let commits = safe.beyond([tip.oid()])?.intersection(&alone.commits).count() as u64;
+                    let against = match alone.dropped.contains(&tip.oid) {
+                        true => "the repository no longer has them".to_owned(),
+                        false => tip.against.clone(),
+                    };
+                    found.ahead.push(Ahead { branch: label, commits, against });
                 }
             }
         }
         Ok(())
     }
 
+    /// The refs that the host has now, as far as it can be asked. Those of a clone's host are added to what is `safe`.
+    fn host_refs(&self, safe: &mut Safe, found: &mut MountEvidence) -> Option<Vec<Ref>> {
+        let host = self.host?;
+        if self.isolation != Isolation::Clone {
+            return Some(self.refs.to_vec());
+        }
+        let refs = match host.is_dir() {
+            true => safe.add_host(host).map_err(GitError::from),
+            false => Err(GitError::RepositoryGone(host.to_owned())),
+        };
+        refs.map_err(|error| found.unknown.push(error.to_string())).ok()
+    }
+
+    /// The commits that `tips` reach and that would be lost with the tree.
+    fn alone(&self, safe: &Safe, tips: &[Tip], host_refs: Option<&[Ref]>) -> Result<Alone, GitError> {
+        let tips = || tips.iter().map(Tip::oid);
+        let mut commits = safe.beyond(tips())?;
+        if commits.is_empty() {
+            return Ok(Alone::default());
+        }
+        let recorded = || self.recorded.iter().filter(|(name, _)| refs::keeps(name));
+        let given = safe.with(recorded().map(|(_, oid)| oid.clone()));
+        let made_here = given.beyond(tips())?;
+        let mut dropped: HashSet<_> = commits.difference(&made_here).cloned().collect();
+        let Some(host) = self.host else { return Ok(Alone { commits: made_here, dropped: HashSet::new() }) };
+        if let (false, Some(refs)) = (dropped.is_empty(), host_refs) {
+            let scratch = self.scratch.map(|name| format!("{HEADS}{name}"));
+            let stays = refs.iter().filter(|r| {
+                r.name != STASH && !refs::is_of_one_worktree(&r.name) && Some(&r.name) != scratch.as_ref()
+            });
+            let logged = gitdir::logged(host, self.git.deadline(), recorded().map(|(name, _)| name))?;
+            let had = safe.with(stays.map(|r| r.oid.clone()).chain(logged));
+            let lost = had.beyond(recorded().map(|(_, oid)| oid.as_str()))?;
+            dropped.retain(|oid| lost.contains(oid));
+        }
+        commits.retain(|oid| made_here.contains(oid) || dropped.contains(oid));
+        Ok(Alone { commits, dropped })
+    }
+
     /// Adds refs to what is no commit, and tags with a message, that were made here: no commit leads to them, so that no
     /// comparison of commits finds them missing. What is none of a commit is taken out of `tips`.
     fn look_at_objects(
         &self,
-        host: Option<&Path>,
-        safe: &mut Safe,
+        safe: &Safe,
         prefix: &str,
         tips: &mut Vec<Tip>,
         found: &mut MountEvidence,
@@ -169,11 +217,6 @@ impl View<'_> {
         if !self.refs.iter().any(|r| is_new(&r)) {
             return Ok(());
         }
-        if let Some(host) = host {
-            safe.add_host(host);
-        }
-        let is_new =
-            |r: &&Ref| self.is_ours(r) && !r.name.starts_with(HEADS) && !safe.commits.contains(&r.oid);
         let objects = refs::objects(self.git)?;
         for r in self.refs.iter().filter(is_new) {
             let Some(object) = objects.get(&r.name) else { continue };
@@ -207,7 +250,7 @@ impl View<'_> {
     }
 
     /// The commits into which the work may have been merged, the likeliest first.
-    fn targets(&self) -> Vec<&str> {
+    fn targets(&self, alone: &Alone) -> Vec<&str> {
         let rank = |r: &Ref| {
             let (remote, last) = (r.name.strip_prefix(REMOTES), r.name.rsplit('/').next());
             match remote.and_then(|rest| rest.split_once('/')) {
@@ -218,11 +261,21 @@ impl View<'_> {
                 None => self.recorded.get(&r.name).filter(|oid| **oid != r.oid).map(|_| 2),
             }
         };
-        let mut ranked: Vec<_> = self.kept().filter_map(|r| Some((rank(r)?, r.oid.as_str()))).collect();
+        let known = self.refs.iter().filter(|r| self.is_of_host(r) && !alone.commits.contains(&r.oid));
+        let mut ranked: Vec<_> =
+            self.kept().chain(known).filter_map(|r| Some((rank(r)?, r.oid.as_str()))).collect();
         ranked.sort_unstable();
         ranked.dedup_by_key(|(_, oid)| *oid);
         ranked.into_iter().map(|(_, oid)| oid).collect()
     }
+}
+
+/// Commits that would be lost with a tree.
+#[derive(Default)]
+struct Alone {
+    commits: HashSet<String>,
+    /// Those of them that the host had when the tree was made.
+    dropped: HashSet<String>,
 }
 
 /// Commits that are safe, with all that they reach.
@@ -236,12 +289,18 @@ impl Safe {
         Self { git: git.clone(), commits: commits.cloned().collect() }
     }
 
-    /// Adds what the repository `host` has: somebody may have fetched the work into it by hand.
-    fn add_host(&mut self, host: &Path) {
-        let refs = refs::all(&Git::of_repository(host, self.git.deadline())).unwrap_or_default();
-        self.commits.extend(refs.into_iter().filter(|r| refs::keeps(&r.name)).map(|r| r.oid));
+    /// The same with `commits`.
+    fn with(&self, commits: impl Iterator<Item = String>) -> Self {
+        Self { git: self.git.clone(), commits: self.commits.iter().cloned().chain(commits).collect() }
+    }
+
+    /// Adds what the repository `host` has now, and returns all its refs.
+    fn add_host(&mut self, host: &Path) -> Result<Vec<Ref>, RunError> {
+        let refs = refs::all(&Git::of_repository(host, self.git.deadline()))?;
+        self.commits.extend(refs.iter().filter(|r| refs::keeps(&r.name)).map(|r| r.oid.clone()));
         let objects = quoted(&host.join("objects"));
         self.git = self.git.clone().with("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+        Ok(refs)
     }
 
     /// The commits that `tips` reach and that are not safe.

@@ -5,13 +5,24 @@ use std::path::{Path, PathBuf};
 
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
-use crate::refs::{HEADS, REMOTES};
+use crate::refs::{HEADS, REMOTES, Ref};
 use crate::site::Record;
 use crate::source::Source;
 
 /// How the host's repository is read. What serves it asks whether it is safe by another path than the one that the
 /// operator's git was in, and does not hear of settings from here.
 const SERVE: &str = "git -c 'safe.directory=*' upload-pack";
+
+/// What a clone calls the remote that is its host, and what if the host has a remote of that name.
+const HOST: &str = "host";
+const HOST_IF_TAKEN: &str = "abide-host";
+
+/// What the names of refs begin with by which a clone that has `refs` knows its host's branches.
+pub(crate) fn host_prefix(refs: &[Ref]) -> String {
+    let prefix = |name| format!("{REMOTES}{name}/");
+    let taken = prefix(HOST_IF_TAKEN);
+    if refs.iter().any(|r| r.name.starts_with(&taken)) { taken } else { prefix(HOST) }
+}
 
 /// Git that reads the host's repository without asking whether that is safe: the operator's git was in it before.
 fn trusting(git: &Git, source: &Source) -> Git {
@@ -28,7 +39,7 @@ pub(crate) fn make(
     let settings = source.git.settings("--local", r"^(remote|branch|user|extensions)\.")?;
     // The host's own branches are seen under a remote of their own, so that `origin` can be what it is for the host.
     let taken = settings.iter().any(|(key, _)| key.starts_with("remote.host."));
-    let host = if taken { "abide-host" } else { "host" };
+    let host = if taken { HOST_IF_TAKEN } else { HOST };
     // Objects are hard links, as fast as sharing and as small; where there can be none, on another file system or of
     // another user's files, git copies, unless `--local` was asked for. Borrowing them instead (`--shared`, or the
     // alternates that the source may have, hence `--dissociate`) would let a collection of garbage in the source delete

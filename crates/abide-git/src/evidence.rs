@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::ahead::View;
 use crate::command::{Deadline, Git};
 use crate::error::GitError;
-use crate::ignored::{self, Ignored};
+use crate::ignored::{self, Ignored, Uncompared};
 use crate::inner::{Around, InnerRepositories};
 use crate::linked::LinkedWorktrees;
 use crate::nested::NestedRepositories;
 use crate::refs::{self, Ref};
 use crate::site::{Record, Site};
 use crate::status::{self, Status};
-use crate::{gitdir, halfmade};
+use crate::{beyond_git, clone, gitdir, halfmade};
 
 const BASELINE: &str = "baseline.json";
 
@@ -96,7 +96,7 @@ fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<()
     found.operation = gitdir::operation(git_dir).map(str::to_owned);
     let before = site.read::<Baseline>(BASELINE)?.unwrap_or_default();
     found.files.clone_from(&status.changes);
-    let uncompared = ignored::of(git, git_dir, status, &tree.nested.places)?;
+    let uncompared = tree.uncompared()?;
     found.files.extend(ignored::appeared(uncompared.files, &before.ignored));
     found.guesses.extend(uncompared.guesses);
     let linked = match record.isolation {
@@ -106,19 +106,22 @@ fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<()
     linked.add_to(found);
     let refs = refs::all(git)?;
     let trail = gitdir::trail(git, git_dir)?;
+    let host_prefix = (record.isolation == Isolation::Clone).then(|| clone::host_prefix(&refs));
     let view = View {
         git,
         isolation: record.isolation,
         status,
         refs: &refs,
         trail: &trail,
+        host: Some(&record.repo),
+        host_prefix: host_prefix.as_deref(),
         recorded: &record.refs,
         scratch: record.branch.as_deref().filter(|_| record.scratch),
         base: record.base_branch.as_deref().map(refs::short),
         made: record.at,
         linked: &linked,
     };
-    view.look(Some(&record.repo), &site.notes.join("spare"), "", found)?;
+    view.look(&site.notes.join("spare"), "", found)?;
     found.stashes = stashes(git, &refs, &record, status, &trail)?;
     let inner = tree.inner();
     found.unknown.extend(inner.unknown);
@@ -168,9 +171,20 @@ impl<'a> Tree<'a> {
         })
     }
 
+    /// What no comparison with a commit finds.
+    fn uncompared(&self) -> Result<Uncompared, GitError> {
+        let mut found = ignored::of(&self.git, &self.git_dir, &self.status, &self.nested.places)?;
+        if self.git_dir.starts_with(&self.site.tree) {
+            let beyond = beyond_git::of(&self.git)?;
+            found.files.extend(beyond.files);
+            found.guesses.extend(beyond.guesses);
+        }
+        Ok(found)
+    }
+
     /// Everything in it that is not committed to its own repository.
     fn baseline(&self) -> Result<Baseline, GitError> {
-        let found = ignored::of(&self.git, &self.git_dir, &self.status, &self.nested.places)?;
+        let found = self.uncompared()?;
         let mut given = Baseline { ignored: found.files, modules: Vec::new() };
         for inner in self.inner().found {
             given.modules.extend(inner.status.head);

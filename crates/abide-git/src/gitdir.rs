@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use abide_model::Isolation;
 
-use crate::command::Git;
+use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
 use crate::refs;
 
@@ -140,6 +140,20 @@ pub(crate) fn trail(git: &Git, dir: &Path) -> Result<Trail, GitError> {
     Ok(trail)
 }
 
+/// Every commit that the logs of HEAD, and of the refs called `names`, have in the repository `dir`: as long as they do,
+/// git keeps it there.
+pub(crate) fn logged<'a>(
+    dir: &Path,
+    deadline: Deadline,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<BTreeSet<String>, GitError> {
+    let mut found = trail(&Git::of_repository(dir, deadline), dir)?.commits;
+    for name in names {
+        found.extend(ids(&fs::read(dir.join("logs").join(name)).unwrap_or_default()));
+    }
+    Ok(found)
+}
+
 /// The log of HEAD as git tells it: each line a commit and the message.
 fn closed_log(git: &Git, dir: &Path) -> Result<Vec<u8>, GitError> {
     if git.try_run(["reflog", "exists", "HEAD"])?.status.code() == Some(1) {
@@ -157,6 +171,12 @@ fn is_id(word: &[u8]) -> bool {
     matches!(word.len(), 40 | 64)
         && word.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
         && word.iter().any(|b| *b != b'0')
+}
+
+/// Every object id in the text.
+fn ids(bytes: &[u8]) -> impl Iterator<Item = String> {
+    let words = bytes.split(|b| !b.is_ascii_alphanumeric()).filter(|word| is_id(word));
+    words.map(|word| String::from_utf8_lossy(word).into_owned())
 }
 
 /// Every object id that the small files of a worktree's git directory name: HEAD, its log, the state of a rebase. `git`
@@ -183,8 +203,7 @@ pub(crate) fn ids_in(git: &Git, dir: &Path) -> Result<BTreeSet<String>, GitError
                 open.push(entry.path());
             } else if meta.is_file() && meta.len() <= SMALL && !name.as_bytes().starts_with(b"index") {
                 let bytes = fs::read(entry.path()).unwrap_or_default();
-                let words = bytes.split(|b| !b.is_ascii_alphanumeric()).filter(|word| is_id(word));
-                found.extend(words.map(|word| String::from_utf8_lossy(word).into_owned()));
+                found.extend(ids(&bytes));
             }
         }
     }

@@ -57,6 +57,10 @@ impl Stamp {
         Self { size: meta.size(), modified: meta.mtime(), nanos: meta.mtime_nsec() }
     }
 
+    pub(crate) fn of_text(text: &str) -> Self {
+        Self::sum(&Files::from([(text.to_owned(), Self { size: 0, modified: 0, nanos: 0 })]))
+    }
+
     /// One for all of `files`. It is written down and compared by later versions, hence FNV-1a, which is the same in all.
     fn sum(files: &Files) -> Self {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -148,7 +152,7 @@ fn hides(index: &[u8], id: usize) -> Option<bool> {
 }
 
 /// Lists what is worth looking at among the `ignored` entries of the tree at `tree`.
-fn list(tree: &Path, ignored: &[PathBuf], nested: &[PathBuf]) -> Uncompared {
+pub(crate) fn list(tree: &Path, ignored: &[PathBuf], nested: &[PathBuf]) -> Uncompared {
     let mut found = Uncompared::default();
     let mut repositories = Vec::new();
     for entry in ignored {

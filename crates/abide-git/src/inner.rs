@@ -177,13 +177,15 @@ impl InnerRepository {
             status: &self.status,
             refs: &refs,
             trail: &trail,
+            host: None,
+            host_prefix: None,
             recorded: &recorded,
             scratch: None,
             base: None,
             made: record.at,
             linked: &linked,
         };
-        view.look(None, &self.git_dir.join("abide-spare"), &format!("{shown}: "), found)?;
+        view.look(&self.git_dir.join("abide-spare"), &format!("{shown}: "), found)?;
         found
             .stashes
             .extend(refs::stashes(&git, &refs)?.into_iter().map(|(_, text)| format!("{shown}: {text}")));

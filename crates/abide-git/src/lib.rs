@@ -6,6 +6,7 @@
 
 mod ahead;
 mod beside;
+mod beyond_git;
 mod carry;
 mod clone;
 mod command;

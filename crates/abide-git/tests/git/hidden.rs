@@ -318,7 +318,7 @@ fn a_merge_driver_that_keeps_one_side_does_not_make_work_merged() {
         commit(&other, "lock", "theirs\n");
         gits(&other, &["push -q origin main"]);
         gits(&made.tree, &["fetch -q origin"]);
-        assert_eq!(host.evidence(&mount).verdict(), Verdict::Unpushed, "{isolation}");
+        assert_eq!(host.evidence(&mount).ahead.len(), 1, "{isolation}");
     });
 }
 
@@ -393,4 +393,35 @@ fn a_directory_that_git_may_not_read_is_not_known_to_be_clean() {
         });
         mode(0o700);
     });
+}
+
+#[test]
+fn what_people_write_into_the_git_directory_of_a_clone_counts_and_what_git_writes_does_not() {
+    let host = Host::new();
+    let (mount, made) = host.make(Clone);
+    let at = |name: &str| made.tree.join(".git").join(name);
+    gits(
+        &made.tree,
+        &[
+            "fetch -q --all", "checkout -q -b feature", "commit -q --allow-empty -m x",
+            "push -q -u origin feature", "remote add other /nowhere", "config user.name somebody", "gc -q",
+            "update-index --split-index", "notes add -m n HEAD", "update-ref -d refs/notes/commits",
+            "merge -q --no-ff --no-edit main", "bisect start", "bisect reset",
+        ],
+    );
+    write(at("opencode"), "0123");
+    assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "{:?}", host.evidence(&mount));
+    write(at("hooks/pre-push"), "make check");
+    write(at("notes.txt"), "remember");
+    write(at("scratch/deep/file"), "x");
+    write(at("description"), "what this is");
+    write(at("info/exclude"), "*.mine");
+    gits(&made.tree, &["config alias.st status"]);
+    let found: Vec<_> = host.evidence(&mount).files.into_iter().map(|change| change.path).collect();
+    let expected = [
+        "config: alias.st", "description", "hooks/pre-push", "info/exclude", "notes.txt", "scratch/deep/file",
+    ];
+    assert_eq!(found, expected.map(|name| format!(".git/{name}")));
+    host.settle(&mount);
+    assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "what a set-up put there is given");
 }

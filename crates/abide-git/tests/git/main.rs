@@ -5,6 +5,7 @@
 
 mod common;
 mod crash;
+mod dropped;
 mod elsewhere;
 mod hidden;
 mod making;
