@@ -165,11 +165,12 @@ impl World {
     /// Does some work in an isolated tree, if it is there.
     fn write(&mut self, id: &str, commit: bool) {
         let tree = tree(&self.host, id);
-        // Nobody works in a tree before its instance has started.
+        // Nobody works in a tree before its instance has started, nor while it is being removed: commits of that time are
+        // kept on its branch, which would count as left behind.
         let manifest = self.host.home().join("instances").join(id).join("instance.json");
         let manifest = std::fs::read(manifest).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
-        let ready = manifest["prepared"] == true;
+        let ready = manifest["prepared"] == true && manifest["status"]["state"] != "ending";
         if !ready || !tree.join(".git").exists() {
             return;
         }
