@@ -48,6 +48,8 @@ pub const LANG: &str = "LANG";
 pub const NO_COLOR: &str = "NO_COLOR";
 /// Set to anything: questions are asked as plain numbered text.
 pub const ABIDE_PLAIN: &str = "ABIDE_PLAIN";
+/// Set by a shell's completion script to the shell's name, to ask what a command line can go on with.
+pub const ABIDE_COMPLETE: &str = "ABIDE_COMPLETE";
 /// Set inside tmux; never passed inward.
 pub const TMUX: &str = "TMUX";
 /// Set inside tmux to the pane; never passed inward.

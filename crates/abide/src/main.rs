@@ -19,6 +19,9 @@ fn main() -> ExitCode {
     if let Some(code) = commands::capsule::run(&argv) {
         return code;
     }
+    if let Some(code) = commands::completions::answer(&argv) {
+        return code;
+    }
     let matches = match cli::Cli::command().try_get_matches_from(argv) {
         Ok(matches) => matches,
         Err(error) => return not_a_verb(&error),
