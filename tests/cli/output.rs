@@ -23,6 +23,17 @@ fn control_bytes_in_names_do_nothing_to_the_terminal() {
 }
 
 #[test]
+fn a_line_break_in_a_name_does_not_break_the_message_about_it() {
+    let sandbox = sandbox();
+    for args in
+        [&["explain", "no\nhint: such"][..], &["load", "true", "--detach", "--name", "no\nhint: such"]]
+    {
+        let complaint = sandbox.abide(args).stderr;
+        assert!(complaint.contains("no·hint: such"), "{complaint}");
+    }
+}
+
+#[test]
 fn there_is_no_colour_where_nobody_looks_and_none_where_it_is_not_wanted() {
     let mut sandbox = sandbox();
     add_instance(&sandbox, |_| {});

@@ -1,6 +1,8 @@
 //! What holds for every verb: help, exit codes, completions, the manual.
 
-use crate::common::sandbox;
+use abide_testkit::Sandbox;
+
+use crate::common::{add_instance, add_trash, sandbox};
 
 /// The verbs that the overview of `abide --help` lists.
 fn verbs(overview: &str) -> Vec<&str> {
@@ -39,6 +41,22 @@ fn a_mistyped_verb_gets_the_one_that_was_meant() {
 }
 
 #[test]
+fn a_value_that_begins_with_a_dash_is_refused_as_the_value_that_it_is() {
+    let sandbox = sandbox();
+    for (args, why) in [
+        (&["wait", "k7p9", "--exit", "--timeout", "-1"][..], "invalid value '-1' for '--timeout <SECONDS>'"),
+        (&["wait", "k7p9", "--exit", "--timeout=-0.5"], "number of seconds"),
+        (&["wait", "k7p9", "--exit", "--timeout", "NaN"], "number of seconds"),
+        (&["peek", "k7p9", "--lines", "-1"], "invalid value '-1' for '--lines <N>'"),
+        (&["prune", "--older-than", "-1"], "invalid value '-1' for '--older-than <DAYS>'"),
+        (&["load", "true", "--detach", "--name", "-x"], "`-x` cannot be a name"),
+    ] {
+        let complaint = sandbox.abide(args).fails(2);
+        assert!(complaint.contains(why) && !complaint.contains("tip:"), "{args:?}: {complaint}");
+    }
+}
+
+#[test]
 fn completions_are_accepted_by_their_shell() {
     let sandbox = sandbox();
     let script = sandbox.abide(["completions", "bash"]).ok();
@@ -46,12 +64,44 @@ fn completions_are_accepted_by_their_shell() {
     let checked = sandbox.command("bash").arg("-n").arg(&path).output().unwrap();
     assert!(checked.status.success());
     for shell in ["zsh", "fish"] {
-        assert!(sandbox.abide(["completions", shell]).ok().contains("hardline"));
-    }
-    for value in ["worktree", "capsule", "docker"] {
-        assert!(script.contains(value), "{value} is not offered");
+        assert!(sandbox.abide(["completions", shell]).ok().contains("abide"));
     }
     sandbox.abide(["completions", "csh"]).fails(2);
+}
+
+/// What bash, with the script of `abide completions`, offers after `line`.
+fn offered(sandbox: &Sandbox, line: &str) -> Vec<String> {
+    let script = sandbox.write("complete.bash", sandbox.abide(["completions", "bash"]).ok());
+    let ask = format!(
+        "abide() {{ {:?} \"$@\"; }}; . {:?}; COMP_WORDS=({line} ''); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; \
+         _clap_complete_abide abide '' ''; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        sandbox.program(),
+        script
+    );
+    let out = sandbox.command("bash").args(["-c", &ask]).output().unwrap();
+    String::from_utf8(out.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_is_offered_verbs_values_and_what_there_is_on_this_machine() {
+    let sandbox = sandbox();
+    let id = add_instance(&sandbox, |instance| instance.name = Some("review".to_owned())).to_string();
+    let gone = add_trash(&sandbox).to_string();
+    sandbox.abide(["workspace", "create", "shop"]).ok();
+    for (line, expected) in [
+        ("abide", vec!["load", "hardline"]),
+        ("abide hardline", vec!["review", &id, "shop"]),
+        ("abide stop", vec!["review", &id]),
+        ("abide trash restore", vec![gone.as_str()]),
+        ("abide workspace show", vec!["shop"]),
+        ("abide load --isolation", vec!["shared", "worktree", "clone"]),
+        ("abide load --substrate", vec!["capsule", "tmux"]),
+    ] {
+        let offered = offered(&sandbox, line);
+        let missing: Vec<_> =
+            expected.iter().filter(|word| !offered.contains(&(**word).to_owned())).collect();
+        assert!(missing.is_empty(), "after `{line}` {missing:?} is not among {offered:?}");
+    }
 }
 
 #[test]

@@ -263,6 +263,11 @@ fn a_repository_that_moved_is_explained_and_found_again_after_a_repair() {
     host.abide(["stop", &id]).ok();
     let moved = host.work().join("moved");
     std::fs::rename(repo(&host), &moved).unwrap();
+    let explained = said(&host, &["explain", &id]);
+    assert!(
+        explained.contains("before that: the repository") && !explained.contains("does not know"),
+        "{explained}"
+    );
     let back = said(&host, &["resume", &id, "--detach", "--yes"]);
     assert!(!back.contains("is back") && back.contains("git worktree repair"), "{back}");
     host.abide(["stop", &id]).ok();
@@ -282,6 +287,16 @@ fn what_a_moved_repository_keeps_of_a_removed_instance_is_named() {
         gone.contains(&format!("git branch -D abide/{id}")) && gone.contains("worktree unlock"),
         "{gone}"
     );
+}
+
+#[test]
+fn an_eject_that_cannot_ask_names_what_it_would_ask_about() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("only-here"), "work").unwrap();
+    let refused = host.abide(["eject", &id]).fails(3);
+    assert!(refused.contains("only-here") && refused.contains("--clean"), "{refused}");
+    assert_eq!(host.state(&id), "active");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A TOML file being changed, by `toml_edit`: what is not changed keeps its form and its comments.
 
+use std::collections::{HashMap, VecDeque};
+
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::path::{Path, Step};
@@ -12,7 +14,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 pub(crate) struct Draft {
     document: DocumentMut,
     byte_order_mark: bool,
-    crlf: bool,
+    /// The text that was read, if lines of it end with a carriage return.
+    crlf: Option<String>,
     touched: Vec<Path>,
 }
 
@@ -29,14 +32,15 @@ impl Draft {
     /// The file with this `text`, which is that `document`.
     pub(crate) fn new(text: &str, document: DocumentMut) -> Self {
         let byte_order_mark = text.starts_with(BYTE_ORDER_MARK);
-        Self { document, byte_order_mark, crlf: text.contains("\r\n"), touched: Vec::new() }
+        let crlf = text.contains("\r\n").then(|| text.trim_start_matches(BYTE_ORDER_MARK).to_owned());
+        Self { document, byte_order_mark, crlf, touched: Vec::new() }
     }
 
     /// The file as it is to be written. `toml_edit` ends lines with a line feed alone.
     pub(crate) fn text(&self) -> String {
         let mut text = self.document.to_string();
-        if self.crlf {
-            text = text.replace("\r\n", "\n").replace('\n', "\r\n");
+        if let Some(original) = &self.crlf {
+            text = with_line_ends_of(original, &text);
         }
         if self.byte_order_mark {
             text.insert(0, BYTE_ORDER_MARK);
@@ -154,6 +158,27 @@ impl Draft {
         }
         self.touched.push(path);
     }
+}
+
+/// `text` with each line that is in `original` ended as it is there; one that is new ends as the one before it.
+fn with_line_ends_of(original: &str, text: &str) -> String {
+    let bare = |line: &'_ str| line.trim_end_matches(['\r', '\n']).len();
+    let mut ends: HashMap<&str, VecDeque<&str>> = HashMap::new();
+    let mut last = "\r\n";
+    for line in original.split_inclusive('\n').rev() {
+        let (line, end) = line.split_at(bare(line));
+        last = if end.is_empty() { last } else { end };
+        ends.entry(line).or_default().push_front(end);
+    }
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.split_at(bare(line));
+        let known = ends.get_mut(line).and_then(VecDeque::pop_front);
+        last = known.filter(|end| !end.is_empty()).unwrap_or(last);
+        out.push_str(line);
+        out.push_str(if end.is_empty() { "" } else { last });
+    }
+    out
 }
 
 /// Puts `new` in the place of `old`, with the comment that stands there.

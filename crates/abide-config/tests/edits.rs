@@ -33,6 +33,19 @@ fn a_value_is_replaced_and_nothing_else() {
 }
 
 #[test]
+fn each_line_keeps_its_own_ending_and_a_new_one_ends_as_the_one_before_it() {
+    let sandbox = Sandbox::with_settings(
+        "# mine\nversion = 2\r\n\npolicy = 'keep'\r\n\n[trash]\nkeep_days = 3 # days\n# end",
+    );
+    sandbox.config.set("trash.keep_days", "30").unwrap();
+    sandbox.config.set("scrollback", "5000").unwrap();
+    assert_eq!(
+        sandbox.settings_text(),
+        "# mine\nversion = 2\r\n\npolicy = 'keep'\r\nscrollback = 5000\r\n\n[trash]\nkeep_days = 30 # days\n# end"
+    );
+}
+
+#[test]
 fn a_new_setting_goes_where_its_like_are() {
     let sandbox =
         Sandbox::with_settings("version = 2\nrole = \"a\" # r\n\n# the bin\n[trash]\nkeep_days = 3\n# end\n");

@@ -41,6 +41,17 @@ pub enum GitError {
     /// The repository that a worktree belongs to is not there.
     #[error("the repository {} is gone; put it back and try again, or copy the files out of the tree", .0.display())]
     RepositoryGone(PathBuf),
+    /// The repository that a worktree belongs to was moved, or is gone.
+    #[error(
+        "the repository {} is not where it was; put it back, or run `git worktree repair {}` where it is now",
+        repo.display(), tree.display()
+    )]
+    RepositoryMoved {
+        /// Where it was.
+        repo: PathBuf,
+        /// The tree.
+        tree: PathBuf,
+    },
     /// Something that is not ours is in the way.
     #[error("{} is in the way and is left alone; move it away, then try again", .0.display())]
     InTheWay(PathBuf),

@@ -82,6 +82,7 @@ fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<()
         found.unknown.extend(halfmade::foreign(site, &record, deadline));
         return Ok(());
     }
+    site.require_repository(&record)?;
     let tree = Tree::open(site, record.isolation, deadline)?;
     let Tree { git, git_dir, status, .. } = &tree;
     found.branch.clone_from(&status.branch);

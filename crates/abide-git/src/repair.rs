@@ -122,13 +122,10 @@ pub fn fault(unit: &Path, mount: &Mount, limit: Duration) -> Option<String> {
         Ok(record) => record.filter(|record| record.complete)?,
         Err(error) => return Some(error.to_string()),
     };
-    let (tree, repo) = (site.tree.display(), record.repo.display());
-    let has_repository = record.isolation == Isolation::Clone || record.repo.is_dir();
-    if !has_repository {
-        return Some(format!(
-            "the repository {repo} is not where it was; put it back, or run `git worktree repair {tree}` where it is now"
-        ));
+    if let Err(moved) = site.require_repository(&record) {
+        return Some(moved.to_string());
     }
+    let (tree, repo) = (site.tree.display(), record.repo.display());
     if site.tree.symlink_metadata().is_err() {
         return Some(match record.branch.filter(|_| record.isolation == Isolation::Worktree) {
             Some(branch) => {

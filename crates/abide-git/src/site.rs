@@ -48,6 +48,14 @@ impl Site {
         Ok(Some(record))
     }
 
+    /// Refuses if the repository of a worktree is not where it was.
+    pub(crate) fn require_repository(&self, record: &Record) -> Result<(), GitError> {
+        match record.isolation == Isolation::Clone || record.repo.is_dir() {
+            true => Ok(()),
+            false => Err(GitError::RepositoryMoved { repo: record.repo.clone(), tree: self.tree.clone() }),
+        }
+    }
+
     pub(crate) fn record_path(&self) -> PathBuf {
         self.notes.join(RECORD)
     }

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use abide_model::InstanceId;
 use abide_model::status::Refusal;
+use abide_model::{InstanceId, Safe};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
@@ -123,10 +123,10 @@ pub enum ReadError {
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// Nothing is called that.
-    #[error("nothing is called `{0}`; `abide ls` lists what there is")]
+    #[error("nothing is called `{}`; `abide ls` lists what there is", Safe(.0))]
     NotFound(String),
     /// It names something that was removed.
-    #[error("`{word}` is in the trash; `abide trash restore {id}` brings it back")]
+    #[error("`{}` is in the trash; `abide trash restore {id}` brings it back", Safe(word))]
     InTrash {
         /// The word.
         word: String,
@@ -134,7 +134,7 @@ pub enum ResolveError {
         id: InstanceId,
     },
     /// Several are called that, or begin so.
-    #[error("`{word}` could be {}; type more of the id", one_of(matches))]
+    #[error("`{}` could be {}; type more of the id", Safe(word), one_of(matches))]
     Ambiguous {
         /// The word.
         word: String,
@@ -142,7 +142,7 @@ pub enum ResolveError {
         matches: Vec<InstanceId>,
     },
     /// The beginning of an id that is too short to mean anything.
-    #[error("`{0}` is too short; type at least two characters of the id, or the name")]
+    #[error("`{}` is too short; type at least two characters of the id, or the name", Safe(.0))]
     TooShort(String),
     /// The store could not be read.
     #[error(transparent)]

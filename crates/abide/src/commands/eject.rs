@@ -10,6 +10,7 @@ use abide_tui::screens::{Confirm, confirm, evidence_items};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 
+use super::prune::held;
 use super::{ended, stop};
 
 const EXAMPLES: &str = "\
@@ -74,7 +75,13 @@ fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> Out
     };
     let question = format!("End {} and everything that runs in it{beyond}?", instance.id.display_name());
     let evidence = trees::evidence(&context.store, instance);
-    if evidence::verdict(&evidence) == Verdict::Clean || !context.can_ask() {
+    if evidence::verdict(&evidence) == Verdict::Clean {
+        return context.confirm(&question, "--clean");
+    }
+    if !context.can_ask() {
+        held(&evidence)
+            .iter()
+            .for_each(|line| context.warn(&format!("{}: {line}", instance.id.display_name())));
         return context.confirm(&question, "--clean");
     }
     let asked = Confirm {

@@ -144,7 +144,11 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
             lines.push(missing.to_string());
             lines.extend(missing.advice().into_iter().take(1));
         }
-        Status::Restorable(_) => lines.extend(resumption(instance, context)),
+        Status::Restorable(_) => {
+            lines.extend(resumption(instance, context));
+            let faults = trees::faults(&context.store, instance);
+            lines.extend(faults.iter().map(|fault| format!("before that: {fault}")));
+        }
         _ => {}
     }
     lines

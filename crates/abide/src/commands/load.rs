@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, short)]
     detach: bool,
     /// What to call the instance
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     name: Option<String>,
     /// Go on with this conversation; the beginning of its id is enough
     #[arg(long, value_name = "ID", conflicts_with = "fork")]

@@ -34,8 +34,7 @@ use abide_engine::boot::{self, BootFailure};
 use abide_engine::prune::Within;
 use abide_engine::substrate::{self, Substrate};
 use abide_engine::target::{self, Target};
-use abide_model::SessionId;
-use abide_model::{Choice, Instance, InstanceId, Status, UnknownChoice};
+use abide_model::{Choice, Instance, InstanceId, Safe, SessionId, Status, UnknownChoice};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::Verb;
@@ -143,7 +142,7 @@ fn check_spelling(name: Option<&str>) -> Outcome {
     let Some(name) = name else { return Ok(()) };
     let fits = (1..=63).contains(&name.len()) && !name.starts_with(['-', '.']);
     if !fits || !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
-        return Err(CommandError::usage(format!("`{name}` can not be a name"))
+        return Err(CommandError::usage(format!("`{}` cannot be a name", Safe(name)))
             .hint("1 to 63 letters, digits, `.`, `_` or `-`, not beginning with `-` or `.`"));
     }
     Ok(())

@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(long)]
     scrollback: bool,
     /// The last N lines, of the screen and of what scrolled off
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     lines: Option<usize>,
     /// With colours and attributes
     #[arg(long, visible_alias = "colour", conflicts_with = "json")]

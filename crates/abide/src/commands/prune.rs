@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, short)]
     yes: bool,
     /// Only what was kept for more than so many days
-    #[arg(long, value_name = "DAYS")]
+    #[arg(long, value_name = "DAYS", allow_negative_numbers = true)]
     older_than: Option<u32>,
     /// Only of this workspace, or of this directory (`.`, `./api`, `/srv/api`) and what is below it
     #[arg(long, value_name = "SCOPE")]

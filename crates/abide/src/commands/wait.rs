@@ -50,10 +50,10 @@ pub struct Args {
     #[arg(long, requires = "idle")]
     ignore_background: bool,
     /// How long it has to be quiet, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "2", requires = "idle")]
+    #[arg(long, value_name = "SECONDS", default_value = "2", requires = "idle", value_parser = seconds, allow_negative_numbers = true)]
     quiet: f64,
     /// How long to wait at most, in seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<f64>,
 }
 
@@ -157,6 +157,15 @@ fn settle(id: InstanceId, context: &Context) {
     if !others && let Err(error) = ended::settled(id, context) {
         tracing::warn!(%id, "after its last session: {error}");
     }
+}
+
+/// A number of seconds that can be waited.
+fn seconds(text: &str) -> Result<f64, String> {
+    let is_time = |seconds: &f64| *seconds >= 0.0;
+    text.parse()
+        .ok()
+        .filter(is_time)
+        .ok_or_else(|| "it must be a number of seconds, such as 1.5 or 60".to_owned())
 }
 
 pub(super) fn millis(seconds: f64) -> u64 {
