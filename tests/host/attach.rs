@@ -108,6 +108,24 @@ fn the_screen_comes_back_by_itself_when_the_mux_dies() {
 }
 
 #[test]
+fn a_program_has_the_size_of_the_terminal_from_its_first_moment() {
+    let mut host = host();
+    let program = r"import os, signal, sys
+def told(*_): print('resized to', os.get_terminal_size(), flush=True)
+signal.signal(signal.SIGWINCH, told)
+print('begun at', *os.get_terminal_size(), flush=True)
+for line in sys.stdin: print('heard', line, end='', flush=True)";
+    let path = host.write("home/sized.py", program);
+    host.add_program("sized", &format!("exec python3 {}", path.display()));
+    let terminal = sit_down(&host, &["load", "sized"]);
+    terminal.wait_for("begun at 100 29");
+    terminal.text("something");
+    terminal.keys(&["Enter"]);
+    let screen = terminal.wait_for("heard something");
+    assert!(!screen.contains("resized"), "{screen}");
+}
+
+#[test]
 fn a_new_size_reaches_the_program() {
     let host = host();
     let terminal = sit_down(&host, &["load", "sh"]);

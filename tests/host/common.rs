@@ -101,7 +101,13 @@ impl Host {
     /// Starts the stub detached and gives its instance's id.
     #[track_caller]
     pub fn load(&self, args: &[&str]) -> String {
-        let said = self.abide([&["load", "stub", "--detach"], args].concat()).ok();
+        self.load_program("stub", args)
+    }
+
+    /// Starts `program` detached and gives its instance's id.
+    #[track_caller]
+    pub fn load_program(&self, program: &str, args: &[&str]) -> String {
+        let said = self.abide([&["load", program, "--detach"], args].concat()).ok();
         said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned()
     }
 

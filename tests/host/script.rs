@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use abide_testkit::eventually;
 
-use crate::common::host;
+use crate::common::{Host, host};
 
 #[test]
 fn send_wait_and_peek_drive_a_session() {
@@ -82,7 +82,10 @@ fn whoever_asks_something_of_a_stopped_instance_is_told_how_to_bring_it_back() {
 
 #[test]
 fn what_a_command_showed_before_it_was_resumed_is_not_what_is_waited_for() {
-    let host = host();
+    only_what_is_new_is_waited_for(&host());
+}
+
+pub fn only_what_is_new_is_waited_for(host: &Host) {
     let id = host.load(&[]);
     host.abide(["send", &id, "tests passed"]).ok();
     host.abide(["wait", &id, "--text", "heard: tests passed", "--timeout", "30"]).ok();
@@ -151,4 +154,22 @@ fn an_unknown_verb_or_a_malformed_request_gets_an_error_and_not_a_hang() {
         assert!(complaint.contains("abide: "), "{complaint}");
     }
     assert_eq!(host.state(&id), "active");
+}
+
+#[test]
+fn a_history_of_a_million_lines_is_printed_whole_and_in_order() {
+    const LINES: usize = 1_000_000;
+    let mut host = host();
+    host.abide(["config", "set", "scrollback", &LINES.to_string()]).ok();
+    host.add_program("counts", &format!("seq {LINES}; echo counted; exec cat"));
+    let id = host.load_program("counts", &[]);
+    host.abide(["wait", &id, "--text", "counted", "--timeout", "60"]).ok();
+    let printed = host.abide(["peek", &id, "--scrollback"]).ok();
+    let mut lines = printed.lines();
+    let odd = (1..=LINES).zip(&mut lines).find(|(number, line)| *line != number.to_string());
+    assert_eq!(odd, None);
+    assert_eq!(lines.next(), Some("counted"));
+    let end = host.abide(["peek", &id, "--lines", "30"]).ok();
+    assert_eq!(end.lines().count(), 30);
+    assert!(end.contains(&format!("{LINES}\ncounted")), "{end}");
 }

@@ -198,6 +198,29 @@ fn a_resume_brings_back_the_same_sessions_with_what_they_showed() {
 }
 
 #[test]
+fn what_a_command_in_tmux_showed_before_it_was_resumed_is_not_what_is_waited_for() {
+    crate::script::only_what_is_new_is_waited_for(&on_tmux());
+}
+
+#[test]
+fn a_tab_in_tmux_that_does_not_come_back_is_reported_by_resume_and_marked_by_ls() {
+    let mut host = on_tmux();
+    let shell = host.work().join("shell-of-the-second-tab");
+    std::fs::copy("/bin/sh", &shell).unwrap();
+    host.set("SHELL", shell.to_str().unwrap());
+    let id = host.load(&[]);
+    host.tmux(&["new-window", "-d", "-t", &format!("=ab-{id}:")]);
+    eventually("the second session", || (host.row(&id)?["sessions"].as_array()?.len() == 2).then_some(()));
+    host.abide(["stop", &id]).ok();
+    std::fs::remove_file(&shell).unwrap();
+    let resumed = host.abide(["resume", &id, "--detach"]);
+    assert_eq!(resumed.code, Some(1), "{resumed:?}");
+    assert!(resumed.stderr.contains("came back without shell"), "{resumed:?}");
+    assert_eq!(host.state(&id), "active");
+    assert!(host.abide(["ls"]).ok().contains("did not start"));
+}
+
+#[test]
 fn a_conversation_that_an_agent_in_tmux_begins_by_itself_is_followed_and_resumed() {
     for agent in ["claude", "codex"] {
         let host = conversations::machine();

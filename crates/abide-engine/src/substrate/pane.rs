@@ -179,6 +179,16 @@ pub(crate) fn last_screen(unit: &Unit, session: &SessionId) -> Option<Vec<String
     snapshot::drawn_by(session, size, &past, &Snapshot::default()).ok().map(|screen| screen.lines)
 }
 
+/// All that an earlier run of a session left, line by line as a pane of `size` shows it.
+pub(super) fn past(unit: &Unit, session: &SessionId, size: Size) -> Option<Vec<String>> {
+    let past = std::fs::read(unit.scrollback(session)).ok()?;
+    let whole = Snapshot { scrollback: true, ..Snapshot::default() };
+    let mut lines = snapshot::drawn_by(session, size, &past, &whole).ok()?.lines;
+    // What is blank below it is for the next run.
+    lines.truncate(lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1));
+    Some(lines)
+}
+
 /// A new shell like the sessions that run already, in the directory that tmux chose.
 fn beside(store: &Store, id: InstanceId, server: &Server, home: &str) -> io::Result<Order> {
     let panes = panes_of(server, id, home)?;

@@ -9,7 +9,8 @@ use abide_places::tmux::Pane;
 use abide_sys::clock;
 use abide_wire::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
 
-use super::{Substrate, Tmux, Trouble};
+use super::{Substrate, Tmux, Trouble, size};
+use crate::substrate::pane;
 
 /// How often tmux is asked.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -55,10 +56,7 @@ pub(super) fn wait(
                 }
             }
             Until::Text { pattern } => {
-                // It may end between the two questions, which the next round sees.
-                let screen = tmux.screen(session, &Snapshot::default()).ok();
-                let found =
-                    screen.and_then(|screen| screen.lines.into_iter().find(|line| line.contains(pattern)));
+                let found = new_line(tmux, session, &pane, pattern);
                 if found.is_some() {
                     return reply(WaitOutcome::Reached, None, found);
                 }
@@ -82,4 +80,24 @@ pub(super) fn wait(
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// The first line on the pane's screen that holds `text` and is not of an earlier run. The pane may end meanwhile, which
+/// the next round sees.
+fn new_line(tmux: &Tmux, session: &SessionId, pane: &Pane, text: &str) -> Option<String> {
+    let lines = tmux.screen(session, &Snapshot::default()).ok()?.lines;
+    if !lines.iter().any(|line| line.contains(text)) {
+        return None;
+    }
+    let earlier = rows_of_earlier_run(tmux, session, pane).unwrap_or(0);
+    lines.into_iter().skip(earlier).find(|line| line.contains(text))
+}
+
+/// How many rows at the top of the screen an earlier run left. Where they cannot be told from others any more, as after the
+/// program has cleared the screen, all rows count as new.
+fn rows_of_earlier_run(tmux: &Tmux, session: &SessionId, pane: &Pane) -> Option<usize> {
+    let past = pane::past(&tmux.unit, session, size(pane)).filter(|_| !pane.alternate)?;
+    let all = tmux.screen(session, &Snapshot { scrollback: true, ..Snapshot::default() }).ok()?;
+    let left = all.lines.starts_with(&past).then_some(past.len())?;
+    Some(left.saturating_sub(all.scrollback_lines))
 }
