@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use abide_engine::{live, substrate};
+use abide_engine::running::connect;
+use abide_engine::substrate;
 use abide_model::liveness::SupervisorLock;
 use abide_store::Store;
 use abide_testkit::{Terminal, eventually};
@@ -566,7 +567,7 @@ fn dropping_whatever_reaches_a_session_ends_nothing() {
         assert_eq!(host.state(&id), "active");
     }
     let id = capsule.load(&[]);
-    let unit = live::unit(&Store::at(capsule.home()), id.parse().unwrap());
-    drop(live::connect(&unit).unwrap());
+    let unit = connect::unit(&Store::at(capsule.home()), id.parse().unwrap());
+    drop(connect::connect(&unit).unwrap());
     assert_eq!(capsule.state(&id), "active");
 }

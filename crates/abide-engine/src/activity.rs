@@ -22,10 +22,11 @@ use abide_wire::protocol::Connection;
 
 pub use abide_agents::activity::watch;
 
-use crate::follow;
-use crate::follow::Look;
-use crate::start::Surroundings;
-use crate::{equip, live};
+use crate::conversation::agent_environment;
+use crate::conversation::current;
+use crate::conversation::current::Look;
+use crate::running::connect;
+use crate::start::launch::Surroundings;
 
 /// The most that an agent says to a hook. What a tool printed may be part of it.
 const MAX_PAYLOAD: u64 = 4 << 20;
@@ -61,9 +62,9 @@ pub(crate) fn arrange(
     argv: &mut Vec<String>,
     env: &mut BTreeMap<OsString, OsString>,
 ) -> (&'static str, serde_json::Value) {
-    let unit = live::unit(around.store, instance.id);
+    let unit = connect::unit(around.store, instance.id);
     if let Some(injection) = hooks_of(around, session, &unit, &run, argv, env) {
-        match injection.files.iter().try_for_each(|(path, contents)| equip::put(path, contents)) {
+        match injection.files.iter().try_for_each(|(path, contents)| agent_environment::put(path, contents)) {
             Ok(()) => {
                 let Injection { argv: more, env: vars, .. } = injection;
                 let grammar = &run.agent.profile().grammar;
@@ -148,6 +149,6 @@ fn keep(unit: &Unit) {
     let (Some(home), Some(id)) = (home, id) else { return };
     let store = Store::at(home.to_owned());
     if let Ok(instance) = store.read(id) {
-        follow::follow(&store, instance, None, Look::Brief);
+        current::follow(&store, instance, None, Look::Brief);
     }
 }

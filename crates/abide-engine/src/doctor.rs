@@ -6,11 +6,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use abide_model::placement;
+use abide_model::placement::{Facts, Fate, Home, ManagerFault, Placement};
 use abide_model::program::AGENTS;
-use abide_model::unit::{self, Facts, Fate, Home, ManagerFault, Placement};
 use abide_model::{Choice, KeepAwake, Substrate, UnitMode, vars};
-use abide_places::boot::ServiceState;
-use abide_places::unit::Login;
+use abide_places::host::Login;
+use abide_places::host::boot_service::ServiceState;
 use abide_sys::run::{self, RunError};
 use serde::Serialize;
 
@@ -149,7 +150,7 @@ fn linger(facts: &Facts) -> Finding {
         true => Finding::new(subject, Grade::Ok, "on: units of yours survive your logout"),
         false => {
             let off = "off: the user manager stops when you log out";
-            Finding::new(subject, Grade::Warning, off).advise(unit::remedy(facts))
+            Finding::new(subject, Grade::Warning, off).advise(placement::remedy(facts))
         }
     }
 }
@@ -157,7 +158,7 @@ fn linger(facts: &Facts) -> Finding {
 /// What the next logout does to a session that would be started now. `may_linger`: whether the policy lets linger be
 /// turned on.
 fn logout(wishes: Wishes, facts: &Facts, may_linger: Option<bool>) -> Finding {
-    let decided = unit::decide(wishes.unit, facts, wishes.linger);
+    let decided = placement::decide(wishes.unit, facts, wishes.linger);
     let reason = &decided.reason;
     let found = |grade, detail: String| Finding::new("logout", grade, detail);
     let fate = match decided.decision {
@@ -173,16 +174,16 @@ fn logout(wishes: Wishes, facts: &Facts, may_linger: Option<bool>) -> Finding {
             return match may_linger {
                 Some(_) => found(Grade::Ok, detail.to_owned()),
                 None => found(Grade::Unknown, format!("{detail}, if the policy of this machine lets it"))
-                    .advise(unit::remedy(facts)),
+                    .advise(placement::remedy(facts)),
             };
         }
         Placement::Plain(fate) => fate,
     };
     let remedy = match wishes.unit {
         UnitMode::Off => "`abide config set unit auto`".to_owned(),
-        UnitMode::Auto | UnitMode::Scope | UnitMode::Service => unit::remedy(facts),
+        UnitMode::Auto | UnitMode::Scope | UnitMode::Service => placement::remedy(facts),
     };
-    let Some(prospect) = unit::prospect(facts, "a session that is started here") else {
+    let Some(prospect) = placement::prospect(facts, "a session that is started here") else {
         return match facts.systemd {
             false => found(Grade::Absent, "sessions are plain daemons, which survive it".to_owned()),
             true => found(Grade::Ok, "no logout ends what is started from here".to_owned()),
@@ -246,7 +247,7 @@ pub fn boot_service(machine: &Machine, state: ServiceState) -> Finding {
         }
         ServiceState::Waiting | ServiceState::Succeeded if !facts.linger => {
             let detail = "installed, but linger is off: what it brings back ends with your last logout";
-            found(Grade::Warning, detail).advise(unit::remedy(&facts))
+            found(Grade::Warning, detail).advise(placement::remedy(&facts))
         }
         ServiceState::Waiting => found(Grade::Ok, "installed; it runs when the machine starts"),
         ServiceState::Succeeded => found(Grade::Ok, "installed; its last run brought everything back"),

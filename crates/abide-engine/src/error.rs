@@ -6,10 +6,10 @@ use abide_model::InstanceId;
 use abide_model::status::Refusal;
 use abide_store::{ReadError, ResolveError};
 
-use crate::boot::BootFailure;
-use crate::moved::MissingDirectory;
-use crate::secrets::SecretError;
-use crate::take::TakeError;
+use crate::conversation::adopt::TakeError;
+use crate::start::moved::MissingDirectory;
+use crate::start::secrets::SecretError;
+use crate::start::startup_check::BootFailure;
 
 /// Why a verb was not carried out, or not to its end. Unless it says otherwise, an instance that it is about is as it was.
 #[derive(Debug, thiserror::Error)]

@@ -1,45 +1,17 @@
 //! The verbs as functions: they gather facts, ask the model, carry out what it decides, and print nothing.
 
 pub mod activity;
-mod below;
-pub mod boot;
-mod claims;
 pub mod conversation;
-pub mod conversations;
-pub mod daemons;
-pub mod differences;
 pub mod doctor;
-pub mod environment;
-mod equip;
+pub mod end;
 mod error;
-pub mod finish;
-pub mod follow;
-mod help;
-pub mod holders;
-pub mod keepers;
 pub mod list;
-pub mod live;
-pub mod liveness;
-pub mod load;
 pub mod log;
-pub mod moved;
-pub mod processes;
-pub mod protection;
-pub mod prune;
 pub mod reconcile;
-pub mod resume;
-pub mod secrets;
-mod session_end;
-pub mod setup;
+pub mod running;
 pub mod start;
-pub mod stop;
 pub mod substrate;
-pub mod take;
 pub mod target;
-mod traces;
-pub mod trash;
 pub mod trees;
-mod vault;
-pub mod way_back;
 
 pub use error::Error;

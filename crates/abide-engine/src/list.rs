@@ -14,12 +14,13 @@ use abide_wire::last_seen::LastSeenAll;
 use abide_wire::protocol::StatusReply;
 use serde::Serialize;
 
-use crate::follow;
-use crate::follow::Look;
-use crate::processes::{Leftover, SessionProcesses};
-use crate::protection::Judge;
+use crate::conversation::current;
+use crate::conversation::current::Look;
+use crate::end::finish;
+use crate::running::processes::{Leftover, SessionProcesses};
+use crate::running::protection::Judge;
+use crate::running::{connect, keepers, liveness};
 use crate::substrate::Survey;
-use crate::{finish, keepers, live, liveness};
 
 /// All instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -219,12 +220,12 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
             if let (Some(Liveness::Alive), "active", Ok(id)) =
                 (row.liveness, row.state.as_str(), row.id.parse())
             {
-                match survey.at(live::unit(store, id)).status() {
+                match survey.at(connect::unit(store, id)).status() {
                     Ok(status) => {
                         follow_conversations(&mut row, store, id, &status);
                         merge(&mut row, status);
-                        note_recorded(&mut row, &live::unit(store, id));
-                        forget_interruptions(&mut row, &live::unit(store, id));
+                        note_recorded(&mut row, &connect::unit(store, id));
+                        forget_interruptions(&mut row, &connect::unit(store, id));
                     }
                     Err(error) => tracing::warn!(%id, "no status: {error}"),
                 }
@@ -272,7 +273,7 @@ pub fn add_leftovers(listing: &mut Listing, store: &Store) {
     let processes = SessionProcesses::look();
     for row in kept {
         if let Ok(id) = row.id.parse() {
-            row.leftovers = processes.leftovers(id, &live::unit(store, id));
+            row.leftovers = processes.leftovers(id, &connect::unit(store, id));
         }
     }
 }
@@ -280,7 +281,7 @@ pub fn add_leftovers(listing: &mut Listing, store: &Store) {
 /// Which conversations agents are in is learned as they run.
 fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &StatusReply) {
     let Ok(instance) = store.read(id) else { return };
-    let now = follow::follow(store, instance, Some(status), Look::Brief);
+    let now = current::follow(store, instance, Some(status), Look::Brief);
     for session in &now.sessions {
         if let Some(row) = row.sessions.iter_mut().find(|row| row.id == session.id.to_string()) {
             row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());

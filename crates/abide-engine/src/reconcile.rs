@@ -14,10 +14,12 @@ use abide_store::{Entry, Store};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
 
+use crate::end::{finish, trash};
 use crate::error::Error;
+use crate::running::{connect, liveness};
 use crate::substrate;
 use crate::substrate::Survey;
-use crate::{finish, live, liveness, trash, trees};
+use crate::trees;
 
 /// How long a look waits for a unit that somebody else holds.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -167,7 +169,7 @@ pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, sur
             let told = |notice: &str| tracing::info!(%id, "{notice}");
             trees::reconnect(store, instance, &told).map(drop)
         }
-        Status::Restorable(_) if live::unit(store, id).socket().symlink_metadata().is_ok() => {
+        Status::Restorable(_) if connect::unit(store, id).socket().symlink_metadata().is_ok() => {
             finish::finish(store, id, None).map(drop)
         }
         Status::Restorable(_) | Status::Damaged(_) => return false,
@@ -180,7 +182,7 @@ pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, sur
 
 /// Whether the keeper of this run has said that its first session runs.
 fn has_started(store: &Store, instance: &Instance) -> bool {
-    let record = ExitRecord::read(&live::unit(store, instance.id)).ok().flatten();
+    let record = ExitRecord::read(&connect::unit(store, instance.id)).ok().flatten();
     record.is_some_and(|record| record.generation == instance.generation && record.reason.is_none())
 }
 

@@ -17,8 +17,8 @@ use abide_keeper::OperatorStop;
 use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Substrate as Wish};
+use abide_places::host::scope::ScopeOutcome;
 use abide_places::tmux::{Pane, Server};
-use abide_places::unit::Outcome;
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
@@ -30,8 +30,8 @@ use abide_wire::protocol::{
 pub use tmux::sweep;
 
 use crate::error::Error;
-use crate::live;
-use crate::start::{LaunchReport, Surroundings};
+use crate::running::connect;
+use crate::start::launch::{LaunchReport, Surroundings};
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum Trouble {
 
 /// The sessions of one run of an instance. Dropping it, or whatever it gives out, ends none of them.
 pub trait Substrate {
-    /// The lock of whatever supervises the run. [`crate::liveness`] says what it means.
+    /// The lock of whatever supervises the run. [`crate::running::liveness`] says what it means.
     fn lock(&self) -> SupervisorLock;
 
     /// The processes that sessions, and whatever left them, are children of.
@@ -110,7 +110,7 @@ pub fn at(unit: Unit) -> Box<dyn Substrate> {
 
 /// The substrate that the last run of `id` is on.
 pub fn of(store: &Store, id: InstanceId) -> Box<dyn Substrate> {
-    at(live::unit(store, id))
+    at(connect::unit(store, id))
 }
 
 /// What tmux servers were found to hold: each is asked once, however many instances it holds.
@@ -141,7 +141,7 @@ pub(crate) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
-) -> Result<Outcome, Error> {
+) -> Result<ScopeOutcome, Error> {
     if instance.recipe.substrate == Wish::Tmux {
         match Server::check() {
             Ok(()) => return tmux::launch(around, instance, report),

@@ -11,8 +11,8 @@ use abide_store::{Entry, Store};
 use abide_sys::crash;
 
 use crate::error::Error;
-use crate::setup;
-use crate::start::Surroundings;
+use crate::start::launch::Surroundings;
+use crate::start::setup;
 
 /// How long making a tree may take: a large repository on a slow disk does take minutes.
 const TO_MAKE: Duration = Duration::from_secs(30 * 60);

@@ -1,5 +1,14 @@
 //! What trees hold that exists nowhere else: one answer for leaving and for coming back.
 
+pub(crate) mod ahead;
+pub(crate) mod ignored;
+pub(crate) mod inner;
+pub(crate) mod linked;
+pub(crate) mod merged;
+pub(crate) mod nested;
+pub(crate) mod refs;
+pub(crate) mod status;
+
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,17 +18,18 @@ use abide_model::evidence::MountEvidence;
 use abide_model::recipe::Mount;
 use serde::{Deserialize, Serialize};
 
-use crate::ahead::View;
 use crate::command::{Deadline, Git};
 use crate::error::GitError;
-use crate::ignored::{self, Ignored, Uncompared};
-use crate::inner::{Around, InnerRepositories};
-use crate::linked::LinkedWorktrees;
-use crate::nested::NestedRepositories;
-use crate::refs::{self, Ref};
+use crate::evidence::ahead::View;
+use crate::evidence::ignored::{Ignored, Uncompared};
+use crate::evidence::inner::{Around, InnerRepositories};
+use crate::evidence::linked::LinkedWorktrees;
+use crate::evidence::nested::NestedRepositories;
+use crate::evidence::refs::Ref;
+use crate::evidence::status::Status;
+use crate::{beyond_git, gitdir};
+use crate::make::{clone, halfmade};
 use crate::site::{Record, Site};
-use crate::status::{self, Status};
-use crate::{beyond_git, clone, gitdir, halfmade};
 
 const BASELINE: &str = "baseline.json";
 

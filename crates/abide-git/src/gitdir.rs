@@ -10,7 +10,7 @@ use abide_model::Isolation;
 
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
-use crate::refs;
+use crate::evidence::refs;
 
 /// Larger files in a git directory hold no ids of commits that matter.
 const SMALL: u64 = 4 << 20;

@@ -1,6 +1,9 @@
 //! Trees that are gone, or in which git does not work any more: making a worktree work again from its branch, and saying
 //! what is wrong with the others.
 
+pub(crate) mod drift;
+pub(crate) mod rebuild;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,12 +13,14 @@ use abide_model::{InstanceId, Isolation};
 
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
-use crate::materialise::add_worktree;
-use crate::refs::HEADS;
-use crate::restore::{LINK, write_path};
+use crate::evidence::refs::HEADS;
+use crate::make::carry;
+use crate::make::materialise::add_worktree;
+use crate::make::source::Source;
+use crate::removal::registration;
+use crate::removal::restore::{LINK, write_path};
 use crate::site::{Record, Site, first_free};
-use crate::source::Source;
-use crate::{carry, evidence, gitdir, registration};
+use crate::{evidence, gitdir};
 
 /// What a repair did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

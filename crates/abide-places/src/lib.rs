@@ -1,5 +1,4 @@
 //! Where instances live, and what it takes to keep them there.
 
-pub mod boot;
+pub mod host;
 pub mod tmux;
-pub mod unit;

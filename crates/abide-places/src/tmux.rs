@@ -27,7 +27,7 @@ use rustix::io::Errno;
 pub use attach::Client;
 pub use pane::{GENERATION, HOME, ID, Pane, SESSION, home_mark};
 
-use crate::unit::{answers, eventually};
+use crate::host::{answers, eventually};
 
 /// What the server is called, as in `tmux -L abide`.
 const LABEL: &str = "abide";

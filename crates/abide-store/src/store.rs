@@ -12,9 +12,10 @@ use rustix::io::Errno;
 
 use crate::dir;
 use crate::error::{Doing as _, Error, IoFailure, ReadError, Result};
+use crate::instance_dir;
+use crate::instance_dir::UnitLock;
 use crate::layout::{INSTANCES, LOG, Layout, STAGING, TRASH};
 use crate::lock::{self, Hold};
-use crate::unit::{self, UnitLock};
 
 /// How long an operation waits for a lock that somebody else holds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -88,7 +89,8 @@ impl Store {
         let Some(instances) = self.open_section_if_there(INSTANCES)? else {
             return Err(ReadError::NotFound(id));
         };
-        unit::read(&instances, id.as_str(), id).map_err(|trouble| trouble.with(id, &self.layout.unit(id)))
+        instance_dir::read(&instances, id.as_str(), id)
+            .map_err(|trouble| trouble.with(id, &self.layout.unit(id)))
     }
 
     /// Changes the instance `id` under its lock. Writes only if something changed; an error of `change` leaves all as

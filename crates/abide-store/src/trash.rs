@@ -4,18 +4,19 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use abide_model::{Event, Instance, InstanceId, Timestamp};
+use abide_sys::{atomic, crash};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::error::{Doing as _, Error, IoFailure, Result};
+use crate::instance_dir;
+use crate::instance_dir::Held;
 use crate::layout::{INSTANCES, NO_WORK, PURGING, TRASH, TRASH_SIZE, TrashName};
 use crate::lock::Failure;
 use crate::manifest::Trouble;
 use crate::staging::Staging;
 use crate::store::Store;
-use crate::unit::{self, Held};
 use crate::{dir, tree};
-use abide_sys::{atomic, crash};
 
 /// A unit in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Store {
         };
         let mut found = Vec::new();
         for name in self.names_in(&trash)? {
-            let content = match unit::read(&trash, &name.to_string(), name.id) {
+            let content = match instance_dir::read(&trash, &name.to_string(), name.id) {
                 Ok(instance) => Ok(instance),
                 Err(Trouble::Damaged(damage)) => Err(damage),
                 Err(Trouble::Absent) => continue,
@@ -76,7 +77,7 @@ impl Store {
         if let Some(bytes) = std::fs::read_to_string(&noted).ok().and_then(|text| text.parse().ok()) {
             return Ok(bytes);
         }
-        let sound = unit::read(&trash, &entry, name.id).is_ok();
+        let sound = instance_dir::read(&trash, &entry, name.id).is_ok();
         if until.is_some_and(|until| !sound || Instant::now() >= until) {
             return Ok(0);
         }
@@ -105,9 +106,9 @@ impl Store {
             trouble => trouble.with(id, &from).into(),
         };
         // A damaged unit is left exactly as it is: not even a missing lock file is made in it.
-        unit::read(&trash, &entry, id).map_err(trouble_here)?;
+        instance_dir::read(&trash, &entry, id).map_err(trouble_here)?;
         let held = self.hold_trashed(&trash, name)?;
-        let mut instance = unit::read(&trash, &entry, id).map_err(trouble_here)?;
+        let mut instance = instance_dir::read(&trash, &entry, id).map_err(trouble_here)?;
         if dir::stat(&instances, id.as_str()).is_ok() {
             return Err(Error::Taken { path: to.clone() });
         }

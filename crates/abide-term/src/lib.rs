@@ -6,48 +6,28 @@
 //! [`Term`] is the whole interface. Inside, the stream is cut by `parser`, each sequence finds its function in
 //! `dispatch`, and the functions act on `vt`, one file for each idea.
 
-mod cell;
-mod charset;
+mod checkpoint;
 mod colors;
-mod dispatch;
-mod dump;
-mod edit;
-mod grid;
 pub mod input;
-mod interner;
 mod keyboard;
-mod line;
 mod modes;
-mod motion;
 mod options;
-mod osc;
 mod outbox;
-mod params;
-mod parser;
-mod print;
-mod rect;
-mod reflow;
+mod parse;
 mod report;
-mod resize;
-mod scrollback;
-mod sgr;
-mod state;
+mod screen;
 mod status;
 pub mod style_codes;
 mod switch;
-mod tables;
-mod tabs;
 mod term;
 mod text;
 mod titles;
-mod utf8;
 mod vt;
-mod wire;
 
-pub use cell::{Attrs, Cell, Color, Style, Underline};
 pub use modes::{Modes, MouseEncoding, MouseMode};
 pub use options::{Options, Rgb, Size};
 pub use outbox::Event;
+pub use screen::cell::{Attrs, Cell, Color, Style, Underline};
 pub use status::{ProgramState, ProgramStatus};
 pub use term::{Cursor, CursorShape, Term};
 pub use text::row_text;

@@ -2,8 +2,8 @@
 
 use crate::modes::Mode;
 use crate::options::Rgb;
-use crate::params::Params;
-use crate::sgr;
+use crate::parse::params::Params;
+use crate::parse::sgr;
 use crate::text::{hex, unhex};
 use crate::vt::{Protection, Vt};
 
@@ -199,7 +199,7 @@ impl Vt {
             b"$|" => self.cols().to_string(),
             b" q" => self.cursor_style.max(1).to_string(),
             b"\"q" => {
-                let protects = self.pen.attrs().contains(crate::cell::Attrs::PROTECTED);
+                let protects = self.pen.attrs().contains(crate::screen::cell::Attrs::PROTECTED);
                 u8::from(protects && self.protection == Protection::Dec).to_string()
             }
             b"\"p" => format!("6{};{}", self.level, u8::from(!self.eight_bit)),

@@ -1,11 +1,12 @@
 //! The terminal as its owner sees it.
 
-use crate::cell::{Cell, Style};
+use crate::screen::cell::{Cell, Style};
 use crate::modes::{Mode, Modes};
 use crate::options::{Options, Rgb, Size};
 use crate::outbox::Event;
-use crate::parser::Parser;
-use crate::print::cell_text;
+use crate::parse::parser::Parser;
+use crate::screen::cell::Cell;
+use crate::screen::print::cell_text;
 use crate::status::ProgramStatus;
 use crate::vt::Vt;
 

@@ -1,19 +1,19 @@
 //! The state that sequences act on, and the few moves that everything else is made of: scrolling, line feeds, switching
 //! screens and resetting.
 
-use crate::cell::{Cell, MAX_LINK};
-use crate::charset::Charsets;
 use crate::colors::Palette;
-use crate::grid::Grid;
-use crate::interner::Interner;
 use crate::keyboard::Keyboard;
 use crate::modes::{Mode, ModeSet, MouseEncoding, MouseMode};
 use crate::options::{Options, Size};
 use crate::outbox::Outbox;
-use crate::print::JoinMemo;
-use crate::scrollback::Scrollback;
+use crate::parse::charset::Charsets;
+use crate::screen::cell::{Cell, MAX_LINK};
+use crate::screen::grid::Grid;
+use crate::screen::interner::Interner;
+use crate::screen::print::JoinMemo;
+use crate::screen::scrollback::Scrollback;
+use crate::screen::tabs::Tabs;
 use crate::status::ProgramStatus;
-use crate::tabs::Tabs;
 use crate::titles::Titles;
 
 /// Distinct grapheme clusters on the screen and in the scrollback, and their bytes.

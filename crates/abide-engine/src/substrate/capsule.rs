@@ -10,7 +10,8 @@ use abide_keeper::{Config, Launching, OWN_IMAGE, OperatorStop};
 use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Permission};
-use abide_places::unit::{self, Outcome};
+use abide_places::host::scope;
+use abide_places::host::scope::ScopeOutcome;
 use abide_sys::process::{self, Pidfd};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::Unit;
@@ -23,12 +24,12 @@ use abide_wire::protocol::{
 use abide_wire::supervisor_lock::supervisor_lock;
 
 use super::{Substrate, Trouble};
+use crate::conversation::session_traces;
 use crate::error::Error;
-use crate::keepers;
-use crate::live;
-use crate::live::PATIENCE;
-use crate::start::{LaunchReport, NotStarted, Surroundings, spec};
-use crate::traces;
+use crate::running::connect;
+use crate::running::connect::PATIENCE;
+use crate::running::keepers;
+use crate::start::launch::{LaunchReport, NotStarted, Surroundings, spec};
 
 /// How long a capsule may take to end its sessions: their grace, and the reading of their last words.
 const TO_STOP: Duration = Duration::from_secs(15);
@@ -55,7 +56,7 @@ impl Substrate for Capsule {
     }
 
     fn status(&self) -> Result<StatusReply, Trouble> {
-        Ok(live::connect(&self.0)?.call(&Status {}, PATIENCE)?)
+        Ok(connect::connect(&self.0)?.call(&Status {}, PATIENCE)?)
     }
 
     /// Asks through the mux, which tells whoever is attached; where that does not answer, asks the keeper by a signal.
@@ -85,29 +86,29 @@ impl Substrate for Capsule {
     }
 
     fn end(&self, session: &SessionId) -> Result<(), Trouble> {
-        live::connect(&self.0)?.call(&Kill { session: *session }, PATIENCE)?;
+        connect::connect(&self.0)?.call(&Kill { session: *session }, PATIENCE)?;
         Ok(())
     }
 
     fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble> {
-        live::connect(&self.0)?.call(&Send { session: *session, input }, PATIENCE)?;
+        connect::connect(&self.0)?.call(&Send { session: *session, input }, PATIENCE)?;
         Ok(())
     }
 
     fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, Trouble> {
         let request = Snapshot { session: Some(*session), ..ask.clone() };
-        Ok(live::connect(&self.0)?.call(&request, PATIENCE)?)
+        Ok(connect::connect(&self.0)?.call(&request, PATIENCE)?)
     }
 
     fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble> {
-        Ok(live::connect(&self.0)?.call(&Evidence { session: *session }, PATIENCE)?)
+        Ok(connect::connect(&self.0)?.call(&Evidence { session: *session }, PATIENCE)?)
     }
 
     fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble> {
         // The capsule keeps the time; we only have to outlast it.
         let patience = timeout_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms) + PATIENCE);
         let request = Wait { session: *session, until, timeout_ms };
-        Ok(live::connect(&self.0)?.call(&request, patience)?)
+        Ok(connect::connect(&self.0)?.call(&request, patience)?)
     }
 
     fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble> {
@@ -116,12 +117,12 @@ impl Substrate for Capsule {
 
     fn configure(&self, settings: &Settings) -> Result<bool, Trouble> {
         let configure = Configure { settings: mux_settings(settings).live() };
-        live::connect(&self.0)?.call(&configure, PATIENCE)?;
+        connect::connect(&self.0)?.call(&configure, PATIENCE)?;
         Ok(true)
     }
 
     fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble> {
-        live::connect(&self.0)?.call(&Upgrade { exe: exe.into() }, PATIENCE)?;
+        connect::connect(&self.0)?.call(&Upgrade { exe: exe.into() }, PATIENCE)?;
         Ok(true)
     }
 }
@@ -131,17 +132,17 @@ pub(super) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
-) -> Result<Outcome, Error> {
+) -> Result<ScopeOutcome, Error> {
     let first = instance.sessions.first().ok_or(Error::NoSession(instance.id))?;
     let spec = spec(around, instance, first, &mut report.warnings)?;
-    let unit = live::unit(around.store, instance.id);
+    let unit = connect::unit(around.store, instance.id);
     let config = keeper_config(around, instance, unit.path());
-    traces::observe(&unit);
+    session_traces::observe(&unit);
     let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
     let begin = || Launching::begin(&argv, config.clone(), &unit.keeper_log());
     let mut launching = begin()?;
     let isolation = isolate(around, instance.id, &launching);
-    if matches!(isolation, Outcome::FellBack { .. }) {
+    if matches!(isolation, ScopeOutcome::FellBack { .. }) {
         // systemd may carry out later what it did not answer in time, and would move this keeper alone, away from what it
         // has started by then. Another one has another number.
         launching.abandon();
@@ -154,9 +155,9 @@ pub(super) fn launch(
 }
 
 /// Moves the keeper out of the login before anything runs in it: whatever it starts is then where it is.
-fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> Outcome {
+fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> ScopeOutcome {
     let keeper = launching.keeper().pid;
-    unit::place(keeper, id, around.settings.unit, around.settings.linger)
+    scope::place(keeper, id, around.settings.unit, around.settings.linger)
 }
 
 /// Starts the sessions after the first. One that does not start must not take the others down; it is reported, and the
@@ -165,7 +166,7 @@ fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut Lau
     let Some((_, others)) = instance.sessions.split_first().filter(|(_, others)| !others.is_empty()) else {
         return;
     };
-    let mut capsule = match Connection::connect(&live::unit(around.store, instance.id), TO_START) {
+    let mut capsule = match Connection::connect(&connect::unit(around.store, instance.id), TO_START) {
         Ok(capsule) => capsule,
         Err(why) => {
             let missing = others.iter().map(|session| NotStarted::new(session, &why));

@@ -23,7 +23,7 @@ use abide_wire::session::{SessionId, Size, SpawnSpec};
 use abide_wire::supervisor_lock::PaneLock;
 
 use super::tmux::drawing;
-use crate::live;
+use crate::running::connect;
 
 /// What tmux says about the terminal that a session is in. It is true, unlike what was inherited from outside.
 const OF_THE_PANE: [&str; 5] =
@@ -32,7 +32,7 @@ const OF_THE_PANE: [&str; 5] =
 /// Runs session `session` of `id` in this pane, or a new one beside the others; returns when it has ended and `exe` sees
 /// to what follows.
 pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path) -> io::Result<()> {
-    let unit = live::unit(store, id);
+    let unit = connect::unit(store, id);
     let _lock = PaneLock::new(&unit)?;
     let var = |name: &str| std::env::var_os(name).ok_or_else(|| io::Error::other("this is no pane of tmux"));
     let (tmux, name) = (var(vars::TMUX)?, var(vars::TMUX_PANE)?.to_string_lossy().into_owned());
@@ -194,7 +194,7 @@ fn beside(store: &Store, id: InstanceId, server: &Server, home: &str) -> io::Res
     let panes = panes_of(server, id, home)?;
     let sessions = panes.iter().filter(|pane| !pane.session.is_empty());
     let mut env = sessions.filter_map(|pane| environment(child(pane.pid)?)).next().unwrap_or_default();
-    let (shell, cwd) = (crate::load::shell(&env), std::env::current_dir()?);
+    let (shell, cwd) = (crate::start::load::shell(&env), std::env::current_dir()?);
     let added = store.update(id, |instance| -> Result<_, abide_store::Error> {
         let id = instance.new_session_id();
         let argv = vec![shell.clone()];

@@ -87,5 +87,5 @@ impl Pane {
 
 /// How a home is spelled in the option of a session.
 pub fn home_mark(home: &Path) -> String {
-    crate::unit::escaped(home)
+    crate::host::escaped(home)
 }

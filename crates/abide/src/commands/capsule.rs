@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use abide_engine::end::finish;
+use abide_engine::running::connect;
 use abide_engine::substrate::pane;
-use abide_engine::{activity, finish, live, reconcile};
+use abide_engine::{activity, reconcile};
 use abide_keeper as keeper;
 use abide_keeper::KeeperArgs;
 use abide_model::InstanceId;
@@ -99,8 +101,8 @@ fn call(rest: &[OsString]) -> Outcome {
     let context = Context::for_verb("call")?;
     let id = context.store.resolve(word(rest, 0)?).map_err(CommandError::failed)?;
     let request: serde_json::Map<_, _> = serde_json::from_str(word(rest, 1)?).map_err(CommandError::usage)?;
-    let mut capsule = live::connect(&live::unit(&context.store, id)).map_err(CommandError::failed)?;
-    let reply = capsule.call_raw(&request, live::PATIENCE).map_err(CommandError::failed)?;
+    let mut capsule = connect::connect(&connect::unit(&context.store, id)).map_err(CommandError::failed)?;
+    let reply = capsule.call_raw(&request, connect::PATIENCE).map_err(CommandError::failed)?;
     Ok(context.printer.json(&reply)?)
 }
 

@@ -1,7 +1,8 @@
 //! Coming back to what is there: the offer of `abide load` and `abide hardline`, and what is shown before a kept tree is used.
 
 use abide_config::Role;
-use abide_engine::{differences, resume, trees};
+use abide_engine::start::{differences, resume};
+use abide_engine::trees;
 use abide_model::evidence::MountEvidence;
 use abide_model::offer::LaunchWish;
 use abide_model::{Difference, Instance, SessionId, Status};
@@ -13,10 +14,9 @@ use abide_tui::screens::{
     preserved, preserved_notes,
 };
 
+use super::{hardline, load, missing_directory, prune};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-
-use super::{hardline, load, missing_directory, prune};
 
 /// How many are looked into before the question; more of them would keep the operator waiting.
 const EXAMINED: usize = 8;

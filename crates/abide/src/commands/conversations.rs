@@ -1,14 +1,14 @@
 //! `abide conversations`
 
-use abide_engine::conversations::{self, Claim, Listing, Row};
+use abide_engine::conversation::list;
+use abide_engine::conversation::list::{Claim, Listing, Row};
 use abide_model::time::human;
 use abide_sys::clock;
 
+use super::load;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::print::{Table, Tone};
-
-use super::load;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,7 +32,7 @@ pub struct Args {
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let dir = super::here()?;
     let wanted = (!args.all).then_some(dir.as_path());
-    let listing = load::with_surroundings(&dir, context, |around| conversations::list(around, wanted))?;
+    let listing = load::with_surroundings(&dir, context, |around| list::list(around, wanted))?;
     let listing = listing.map_err(CommandError::failed)?;
     if args.json {
         return Ok(context.printer.json(&listing)?);

@@ -1,11 +1,12 @@
 //! `abide doctor`
 
 use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
-use abide_engine::keepers;
-use abide_engine::protection::{self, InstanceProtection, Judge};
-use abide_model::unit::{Exposure, Facts, Fate};
+use abide_engine::running::keepers;
+use abide_engine::running::protection;
+use abide_engine::running::protection::{InstanceProtection, Judge};
+use abide_model::placement::{Exposure, Facts, Fate};
 use abide_model::{Instance, UnitMode};
-use abide_places::boot;
+use abide_places::host::boot_service;
 use abide_store::Entry;
 use serde_json::json;
 
@@ -51,7 +52,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
         fix(&machine, wishes.unit, args.yes, context)?;
     }
     let mut findings = doctor::examine(&machine, wishes);
-    let service = boot::state(&context.config_home()?, &machine.login);
+    let service = boot_service::state(&context.config_home()?, &machine.login);
     findings.push(doctor::boot_service(&machine, service));
     findings.extend(examine_config(context));
     findings.extend(examine_store(context, wishes.unit));

@@ -1,17 +1,18 @@
 //! `abide eject`
 
-use abide_engine::{daemons, finish, target, trees};
+use abide_engine::end::finish;
+use abide_engine::running::daemons;
+use abide_engine::{target, trees};
 use abide_model::evidence::{self, Verdict};
 use abide_model::status::Ending;
 use abide_model::{Instance, Safe};
 use abide_tui::Ask;
 use abide_tui::screens::{Confirm, confirm, evidence_items};
 
-use crate::context::Context;
-use crate::error::{CommandError, Outcome};
-
 use super::prune::held;
 use super::{ended, stop};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use abide_client::AttachEnd;
-use abide_engine::finish::{self, Outcome as Finished};
-use abide_engine::{Error, reconcile, trees, way_back};
+use abide_engine::conversation::way_back;
+use abide_engine::end::finish;
+use abide_engine::end::finish::Outcome as Finished;
+use abide_engine::{Error, reconcile, trees};
 use abide_model::decide::ExitChoice;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Instance, InstanceId, Status};

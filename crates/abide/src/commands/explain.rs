@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use abide_engine::conversation::{self, ResumeForecast};
-use abide_engine::follow::{self, Look};
-use abide_engine::processes::SessionProcesses;
-use abide_engine::protection::Judge;
-use abide_engine::start::{ISOLATION, Surroundings};
+use abide_engine::conversation::begin::{self, ResumeForecast};
+use abide_engine::conversation::current;
+use abide_engine::conversation::current::Look;
+use abide_engine::end::finish;
+use abide_engine::running::processes::SessionProcesses;
+use abide_engine::running::protection::Judge;
+use abide_engine::running::{connect, liveness};
+use abide_engine::start::launch::{ISOLATION, Surroundings};
+use abide_engine::start::moved;
 use abide_engine::target::{self, Target};
-use abide_engine::{finish, list, live, liveness, moved, reconcile, substrate, trees};
+use abide_engine::{list, reconcile, substrate, trees};
 use abide_model::conversation::Begin;
 use abide_model::decide::{self, Leave, Leaving, Stopped};
 use abide_model::evidence;
@@ -47,8 +51,8 @@ pub fn run(args: Args, context: &Context) -> Outcome {
     let Target { instance, session } =
         target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = instance.id;
-    let live = live::status(&live::unit(&context.store, id)).ok();
-    let instance = follow::follow(&context.store, instance, live.as_ref(), Look::Close);
+    let live = connect::status(&connect::unit(&context.store, id)).ok();
+    let instance = current::follow(&context.store, instance, live.as_ref(), Look::Close);
     let instance = finish::as_it_is(&context.store, instance);
     if args.json {
         return print_json(&instance, context);
@@ -88,7 +92,7 @@ fn print_json(instance: &Instance, context: &Context) -> Outcome {
 /// The process that holds everything, if there is one, and what is known of it.
 fn supervisor(instance: &Instance, context: &Context) -> Option<String> {
     let judged = liveness::of(&context.store, instance);
-    let record = ExitRecord::read(&live::unit(&context.store, instance.id)).ok().flatten();
+    let record = ExitRecord::read(&connect::unit(&context.store, instance.id)).ok().flatten();
     match (judged.decision, record) {
         (Liveness::Alive, Some(record)) => {
             let held = format!("  held by process {}", record.keeper.pid);
@@ -117,7 +121,7 @@ fn exposure(id: InstanceId, context: &Context) -> Option<String> {
 /// What still runs of an instance that does not.
 fn leftovers(instance: &Instance, context: &Context) -> Option<String> {
     let left = matches!(instance.status.status, Status::Restorable(_)).then(SessionProcesses::look)?;
-    let left = left.leftovers(instance.id, &live::unit(&context.store, instance.id));
+    let left = left.leftovers(instance.id, &connect::unit(&context.store, instance.id));
     let names: Vec<String> = left.iter().map(|one| format!("{} ({})", Safe(&one.name), one.pid)).collect();
     (!names.is_empty()).then(|| {
         format!("  still running of its last run: {}; a resume or an eject ends it", names.join(", "))
@@ -157,7 +161,7 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
 /// What a resume would do, by its own decisions.
 fn resumption(instance: &Instance, context: &Context) -> Vec<String> {
     let forecast = |around: &mut Surroundings<'_>| {
-        conversation::forecast(around, instance).map_err(CommandError::failed)
+        begin::forecast(around, instance).map_err(CommandError::failed)
     };
     match load::with_surroundings(&instance.scope.dir, context, forecast).and_then(|forecast| forecast) {
         Ok(ResumeForecast { sessions, notices }) => {

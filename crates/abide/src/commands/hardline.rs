@@ -4,8 +4,10 @@ use std::fmt::Display;
 
 use abide_client as client;
 use abide_client::{AttachEnd, AttachOptions, ClientError};
+use abide_engine::end::finish;
+use abide_engine::running::liveness;
 use abide_engine::target::{self, Target};
-use abide_engine::{finish, liveness, reconcile, substrate};
+use abide_engine::{reconcile, substrate};
 use abide_model::{Instance, InstanceId, Liveness, Scope, SessionId, Status, offer, vars};
 use abide_store::Entry;
 use abide_tui::Ask;

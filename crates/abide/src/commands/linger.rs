@@ -1,9 +1,9 @@
 //! Linger, which sessions on the host need to survive a logout: asked about once, and remembered.
 
 use abide_config::Origin;
-use abide_model::unit;
+use abide_model::placement;
 use abide_model::{Place, UnitMode};
-use abide_places::unit::Login;
+use abide_places::host::Login;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -33,5 +33,5 @@ fn is_open(context: &Context) -> Outcome<bool> {
     let settings = context.config.load().map_err(CommandError::failed)?;
     let facts = Login::here().look();
     let concerned = settings.place == Place::Host && settings.unit != UnitMode::Off;
-    Ok(concerned && facts.systemd && !facts.linger && unit::prospect(&facts, "").is_some())
+    Ok(concerned && facts.systemd && !facts.linger && placement::prospect(&facts, "").is_some())
 }

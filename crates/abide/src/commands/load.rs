@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use abide_config::{ConfigError, Name, Settings, Workspace};
-use abide_engine::load::{self, Request};
+use abide_engine::conversation::adopt::Take;
 use abide_engine::reconcile;
-use abide_engine::start::Surroundings;
-use abide_engine::take::Take;
+use abide_engine::start::launch::Surroundings;
+use abide_engine::start::load;
+use abide_engine::start::load::Request;
 use abide_engine::trees::{self, Wish};
 use abide_model::offer::LaunchWish;
 use abide_model::program::AGENTS;

@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 
 use abide_config::Name;
+use abide_engine::end::prune::Within;
 use abide_engine::list::{self, Listing, Row, SessionRow};
-use abide_engine::protection::Judge;
-use abide_engine::prune::Within;
+use abide_engine::running::protection::Judge;
 use abide_engine::{Error, reconcile};
 use abide_model::session::AstrayReason;
 use abide_model::time::human;

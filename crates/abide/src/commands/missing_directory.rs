@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use abide_engine::moved::{self, Whereabouts};
+use abide_engine::start::moved;
+use abide_engine::start::moved::Whereabouts;
 use abide_model::{Instance, Status};
 use abide_tui::Ask;
 use abide_tui::screens::{MissingDirectoryAnswer, Subject, missing_directory};
 
+use super::{eject, explain};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-
-use super::{eject, explain};
 
 /// The instance as it can be resumed, bound to `dir` if that is given; `None` if the operator wants something else, which
 /// is done.

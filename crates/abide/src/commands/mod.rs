@@ -30,8 +30,9 @@ pub mod workspace;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use abide_engine::boot::{self, BootFailure};
-use abide_engine::prune::Within;
+use abide_engine::end::prune::Within;
+use abide_engine::start::startup_check;
+use abide_engine::start::startup_check::BootFailure;
 use abide_engine::substrate::{self, Substrate};
 use abide_engine::target::{self, Target};
 use abide_model::{Choice, Instance, InstanceId, Safe, SessionId, Status, UnknownChoice};
@@ -108,14 +109,14 @@ fn session_target(word: &str, context: &Context) -> Outcome<(Box<dyn Substrate>,
 
 /// Waits for the agents of an instance that was just started to come up, and says why one did not.
 fn watch_boot(id: InstanceId, context: &Context) -> Outcome {
-    boot::verify(&context.store, id).map_err(|failure| did_not_come_up(&failure))
+    startup_check::verify(&context.store, id).map_err(|failure| did_not_come_up(&failure))
 }
 
 /// Attaches to an instance that was just started. An agent that did not come up takes its screen along; what it said last
 /// is told afterwards.
 fn attach_started(id: InstanceId, session: Option<SessionId>, context: &Context) -> Outcome {
     let attached = hardline::attach(id, session, false, context);
-    match boot::what_went_wrong(&context.store, id) {
+    match startup_check::what_went_wrong(&context.store, id) {
         Some(failure) => Err(did_not_come_up(&failure)),
         None => attached,
     }

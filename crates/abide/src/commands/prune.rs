@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use abide_engine::prune::{self, Plan, Request};
+use abide_engine::end::prune;
+use abide_engine::end::prune::{Plan, Request};
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
 use abide_model::{Instance, Safe};

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use abide_engine::resume::{self, Resumption};
-use abide_engine::start::Started;
+use abide_engine::start::launch::Started;
+use abide_engine::start::resume;
+use abide_engine::start::resume::Resumption;
 use abide_engine::{Error, reconcile, target};
 use abide_model::Instance;
 use abide_model::brake::{Account, Brake};
 
-use crate::context::Context;
-use crate::error::{CommandError, Outcome};
-
 use super::come_back::{self, Acknowledge};
 use super::{hardline, load, missing_directory};
+use crate::context::Context;
+use crate::error::{CommandError, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,7 +1,7 @@
 //! `abide service`
 
-use abide_places::boot;
-use abide_places::unit::Login;
+use abide_places::host::Login;
+use abide_places::host::boot_service;
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -48,12 +48,13 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             }
             let exe = std::env::current_exe()?;
             let env = |name: &str| std::env::var_os(name);
-            let path = boot::install(&config_home, &exe, &env, &login).map_err(CommandError::failed)?;
+            let path =
+                boot_service::install(&config_home, &exe, &env, &login).map_err(CommandError::failed)?;
             tracing::info!(path = %path.display(), "boot service installed");
             Ok(context.printer.line(format!("{} is in place", path.display()))?)
         }
         Verb::Remove => {
-            let was_there = boot::remove(&config_home, &login).map_err(CommandError::failed)?;
+            let was_there = boot_service::remove(&config_home, &login).map_err(CommandError::failed)?;
             tracing::info!(was_there, "boot service removed");
             Ok(context.printer.line(if was_there { "It is gone." } else { "It was not there." })?)
         }

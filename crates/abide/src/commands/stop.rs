@@ -1,8 +1,12 @@
 //! `abide stop`
 
-use abide_engine::finish::Outcome as Finished;
+use abide_engine::conversation::current;
+use abide_engine::end::finish::Outcome as Finished;
+use abide_engine::end::stop;
+use abide_engine::running::daemons;
+use abide_engine::start::resume;
 use abide_engine::target::Target;
-use abide_engine::{daemons, follow, resume, stop, substrate, target};
+use abide_engine::{substrate, target};
 use abide_model::{Doing, Instance, Safe, Session};
 use abide_wire::protocol::SessionStatus;
 
@@ -65,7 +69,7 @@ pub fn run(args: Args, context: &Context) -> Outcome {
             return Err(CommandError::usage("--spare-daemons goes with a whole instance"));
         }
         refuse_stopped(&target.instance)?;
-        follow::look_closely(&context.store, &target.instance);
+        current::look_closely(&context.store, &target.instance);
         return substrate::of(&context.store, id).end(&session).map_err(CommandError::failed);
     }
     see_to_daemons(&target.instance, args.spare_daemons, context)?;

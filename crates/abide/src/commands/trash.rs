@@ -1,7 +1,8 @@
 //! `abide trash`
 
+use abide_engine::end::{finish, trash};
 use abide_engine::list::SessionRow;
-use abide_engine::{finish, target, trash, trees};
+use abide_engine::{target, trees};
 use abide_model::time::human;
 use abide_model::{Safe, Status};
 use abide_store::{ResolveError, TrashEntry};
@@ -9,11 +10,10 @@ use abide_sys::clock;
 use serde::Serialize;
 use serde_json::json;
 
+use super::explain;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::print::{Table, Tone};
-
-use super::explain;
 
 const EXAMPLES: &str = "\
 Examples:

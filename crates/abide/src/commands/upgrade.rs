@@ -1,6 +1,7 @@
 //! `abide upgrade`
 
-use abide_engine::{protection, reconcile, substrate};
+use abide_engine::running::protection;
+use abide_engine::{reconcile, substrate};
 use abide_model::{InstanceId, Status};
 use abide_store::Entry;
 

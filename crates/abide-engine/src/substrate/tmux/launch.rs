@@ -5,17 +5,18 @@ use std::io;
 
 use abide_keeper::LaunchError;
 use abide_model::{Instance, SessionId, vars};
+use abide_places::host::scope;
+use abide_places::host::scope::ScopeOutcome;
 use abide_places::tmux::pane_process::{Door, Guest, Order};
 use abide_places::tmux::{GENERATION, HOME, ID, NewSession, Server, Window, home_mark};
-use abide_places::unit::{self, Outcome};
 use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::Unit;
 use abide_wire::session::SpawnSpec;
 
 use crate::error::Error;
-use crate::live;
-use crate::start::{LaunchReport, NotStarted, Surroundings, spec};
+use crate::running::connect;
+use crate::start::launch::{LaunchReport, NotStarted, Surroundings, spec};
 
 /// Starts a tmux session for `instance` with a pane for each of its sessions.
 ///
@@ -25,9 +26,9 @@ pub(in crate::substrate) fn launch(
     around: &Surroundings<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
-) -> Result<Outcome, Error> {
+) -> Result<ScopeOutcome, Error> {
     let specs = specs(around, instance, report)?;
-    let unit = live::unit(around.store, instance.id);
+    let unit = connect::unit(around.store, instance.id);
     unit.prepare_state().map_err(failed)?;
     let door = Door::open(&unit).map_err(failed)?;
     let server = Server::here();
@@ -48,11 +49,11 @@ pub(in crate::substrate) fn launch(
 }
 
 /// Puts a server that was just started where it survives, and looks where one is that was found.
-fn place(around: &Surroundings<'_>, server: u32, found: bool, guests: &[Guest]) -> Outcome {
+fn place(around: &Surroundings<'_>, server: u32, found: bool, guests: &[Guest]) -> ScopeOutcome {
     let panes: Vec<u32> = guests.iter().map(|guest| guest.pid).collect();
     match found {
-        true => unit::placement_of(server, around.settings.unit),
-        false => unit::place_server(server, &panes, around.settings.unit, around.settings.linger),
+        true => scope::placement_of(server, around.settings.unit),
+        false => scope::place_server(server, &panes, around.settings.unit, around.settings.linger),
     }
 }
 

@@ -1,0 +1,416 @@
+//! The one finaliser: what becomes of an instance whose processes have ended, and how one is removed.
+//!
+//! Every path that ends an instance leads here, and nothing depends on the foreground process staying alive: each step
+//! can be repeated, and whoever comes next finishes what a crash cut short.
+
+use std::time::{Duration, Instant};
+
+use abide_keeper::OperatorStop;
+use abide_model::decide::{self, Leave, Leaving, Stopped};
+use abide_model::evidence::Verdict;
+use abide_model::session::Exit;
+use abide_model::status::{Ending, Gone, Kept};
+use abide_model::{
+    Decided, Event, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, Timestamp,
+};
+use abide_store::{Store, UnitLock, outcomes};
+use abide_sys::{clock, crash, host};
+use abide_wire::exit_record::{ExitRecord, StopReason};
+use abide_wire::given_names::given_names;
+use abide_wire::instance_dir::Unit;
+use abide_wire::session::Exit as ProcessExit;
+use abide_wire::supervisor_lock::remove_stale_socket;
+
+use crate::conversation::current;
+use crate::conversation::current::Look;
+use crate::end::session_end;
+use crate::error::Error;
+use crate::running::daemons::SPARED;
+use crate::running::{connect, liveness, processes};
+use crate::start::startup_check;
+use crate::{substrate, trees};
+
+/// How long a supervisor that has written down its end may take to be gone.
+const TO_RELEASE_LOCK: Duration = Duration::from_secs(5);
+
+/// What became of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is still running.
+    Running,
+    /// It is kept, for this reason.
+    Kept(String),
+    /// It was removed.
+    Removed {
+        /// Why.
+        because: String,
+        /// What stays behind elsewhere, and how to remove it.
+        left: Vec<String>,
+    },
+}
+
+/// Decides about the instance `id`, whose capsule has stopped, and carries the decision out. What fails is tried again by
+/// the next look.
+///
+/// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
+pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+    let finished = decide_and_carry_out(store, id, policy);
+    match &finished {
+        // Another process is at it, and knows better.
+        Err(Error::Store(abide_store::Error::Locked { .. })) => {}
+        Err(error) => note_obstacle(store, id, &error.to_string()),
+        Ok(_) => {}
+    }
+    finished
+}
+
+/// Writes down what is in the way of a removal, so that every list shows it.
+fn note_obstacle(store: &Store, id: InstanceId, obstacle: &str) {
+    let is_new = |instance: &Instance| {
+        matches!(instance.status.status, Status::Ending(_))
+            && instance.status.obstacle.as_deref() != Some(obstacle)
+    };
+    if !store.read(id).is_ok_and(|instance| is_new(&instance)) {
+        return;
+    }
+    let noted = store.update(id, |instance| -> Result<(), Error> {
+        if is_new(instance) {
+            instance.status.obstacle = Some(obstacle.to_owned());
+        }
+        Ok(())
+    });
+    if let Err(error) = noted {
+        tracing::warn!(%id, "what is in the way of its removal could not be written down: {error}");
+    }
+}
+
+/// Takes back the removal of the instance `id`, which was not carried out, and gives it as it is then: what was not ended
+/// yet runs on. Its trees are made known to git again, as far as they were given up.
+pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<Instance, Error> {
+    let instance = store.update(id, |instance| -> Result<Instance, Error> {
+        let judged = liveness::of(store, instance);
+        liveness::require_known(id, &judged)?;
+        let event = Event::RemovalTakenBack { runs: judged.decision == Liveness::Alive };
+        instance.apply(&event, "the operator took its removal back", clock::now())?;
+        Ok(instance.clone())
+    })?;
+    trees::reconnect(store, &instance, told)
+        .map_err(|problem| Error::Other(format!("{} is kept, but {problem}", id.display_name())))
+}
+
+fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+    let unit = connect::unit(store, id);
+    if !is_over(store, &store.read(id)?)? {
+        return Ok(Outcome::Running);
+    }
+    let (mut lock, record, verdict) = looked_at(store, id, &unit, policy)?;
+    let mut instance = lock.instance().clone();
+    if let Some(record) = &record {
+        note_sessions(&mut instance, record);
+        session_end::note(&unit, &mut instance, record);
+        note_names(&mut instance, &unit);
+        startup_check::note(&unit, &mut instance, record);
+    }
+    let mut decided = false;
+    if instance.status.status == Status::Active {
+        // It may have been started again while its trees were looked at.
+        if !is_over(store, &instance)? {
+            return Ok(Outcome::Running);
+        }
+        let (mut event, mut because) = decision_on(&instance, record.as_ref(), policy, verdict);
+        if let (Event::LeftFinishing(_), Some(guest)) = (&event, trees::guest(store, id)) {
+            (event, because) = (Event::LeftKeeping(Kept::Unknown), guest);
+        }
+        tracing::info!(%id, "finish: {because}");
+        // Whatever the table refuses stays as it is, and is looked at again below.
+        decided = instance.apply(&event, &because, clock::now()).unwrap_or(false);
+    }
+    if instance != *lock.instance() {
+        lock.write(&instance)?;
+    }
+    crash::point("engine.finish.stamped");
+    let because = instance.status.because.clone();
+    match instance.status.status {
+        Status::Ending(_) => {
+            stop_processes(store, &unit, &instance)?;
+            crash::point("engine.finish.stopped");
+            // What may be work stays in the trash for its whole time.
+            lock.note_work(trees::may_hold_work(store, &instance))?;
+            let left = trees::release(store, &instance).map_err(|problem| {
+                Error::Other(format!("{} can not be removed yet: {problem}", id.display_name()))
+            })?;
+            left.iter().for_each(|left| tracing::warn!(%id, "{left}"));
+            crash::point("engine.finish.released");
+            let name = lock.trash(clock::now())?;
+            crash::point("engine.finish.trashed");
+            tracing::info!(%id, %name, "removed: {because}");
+            note_outcome(store, &instance, "removed", &because);
+            Ok(Outcome::Removed { because, left })
+        }
+        Status::Restorable(_) => {
+            // Not before the decision is on disk: without its socket a run that goes on could not be reached.
+            if let Err(error) = remove_stale_socket(&unit) {
+                tracing::warn!(%id, "the socket of a dead capsule cannot be removed: {error}");
+            }
+            // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
+            if decided {
+                note_outcome(store, &instance, "kept", &because);
+            }
+            Ok(Outcome::Kept(because))
+        }
+        _ => Ok(Outcome::Running),
+    }
+}
+
+/// Takes the lock of the instance `id`, with its exit record and what its trees hold. What takes its time is done before:
+/// others do not wait that long, and what agents said last is bound under a lock that comes first.
+fn looked_at(
+    store: &Store,
+    id: InstanceId,
+    unit: &Unit,
+    policy: Option<Policy>,
+) -> Result<(UnitLock, Option<ExitRecord>, Verdict), Error> {
+    loop {
+        let active = store.read(id).ok().filter(|instance| instance.status.status == Status::Active);
+        let seen = active.map(|instance| current::follow(store, instance, None, Look::Brief));
+        let record = seen.as_ref().and_then(|instance| record_of(unit, instance));
+        let verdict = seen.map_or(Verdict::Unknown, |i| verdict(store, &i, record.as_ref(), policy));
+        let lock = store.lock(id)?;
+        let now = record_of(unit, lock.instance());
+        // One that has ended only since was not looked at.
+        if now == record || lock.instance().status.status != Status::Active {
+            return Ok((lock, now, verdict));
+        }
+    }
+}
+
+/// The exit record of the last run of `instance`.
+fn record_of(unit: &Unit, instance: &Instance) -> Option<ExitRecord> {
+    ExitRecord::read(unit).ok().flatten().filter(|record| record.generation == instance.generation)
+}
+
+/// `instance` as it is: one that the operator stopped is not active, even while that cannot be written down.
+pub fn as_it_is(store: &Store, instance: Instance) -> Instance {
+    let unit = connect::unit(store, instance.id);
+    let was_stopped = instance.status.status == Status::Active
+        && record_of(&unit, &instance).is_some_and(|record| record.reason == Some(StopReason::Operator));
+    let mut stopped = instance.clone();
+    let because = "the operator stopped it, which could not be written down; the next `abide ls` tries again";
+    let event = Event::CapsuleGone(Gone::Stopped);
+    match was_stopped && stopped.apply(&event, because, clock::now()).is_ok() {
+        true => stopped,
+        false => instance,
+    }
+}
+
+/// What the trees of `instance` hold, if that decides what becomes of it: only one policy asks what would be lost.
+fn verdict(
+    store: &Store,
+    instance: &Instance,
+    record: Option<&ExitRecord>,
+    policy: Option<Policy>,
+) -> Verdict {
+    let ended = record.is_some_and(|record| record.reason == Some(StopReason::LastSessionEnded));
+    match instance.policy.or(policy) {
+        Some(Policy::Ask) if ended => trees::verdict(store, instance),
+        _ => Verdict::Unknown,
+    }
+}
+
+/// Whether the run of an active instance is over; an error where that is not known. What is not active has no run.
+fn is_over(store: &Store, instance: &Instance) -> Result<bool, Error> {
+    if instance.status.status != Status::Active {
+        return Ok(true);
+    }
+    let deadline = Instant::now() + TO_RELEASE_LOCK;
+    loop {
+        let judged = liveness::of(store, instance);
+        liveness::require_known(instance.id, &judged)?;
+        // One that has written down its end lets go of its lock in a moment.
+        let leaving =
+            || record_of(&connect::unit(store, instance.id), instance).is_some_and(|r| r.reason.is_some());
+        match judged.decision {
+            Liveness::Alive if leaving() && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            decision => return Ok(decision == Liveness::Dead),
+        }
+    }
+}
+
+/// What the exit record of an active instance means for it, whose run is over.
+fn decision_on(
+    instance: &Instance,
+    record: Option<&ExitRecord>,
+    policy: Option<Policy>,
+    verdict: Verdict,
+) -> (Event, String) {
+    let stopped = match record.and_then(|record| record.reason) {
+        Some(StopReason::LastSessionEnded) => {
+            // Nobody has decided that this is the end of it.
+            if let Some(why) = instance.sessions.iter().find_map(Session::cut_short) {
+                return (Event::CapsuleGone(Gone::Crashed), why);
+            }
+            Stopped::LastSessionEnded
+        }
+        Some(StopReason::Sigterm) => Stopped::Signalled,
+        Some(StopReason::Fatal) => Stopped::Fatal,
+        Some(StopReason::Operator) => {
+            return (Event::CapsuleGone(Gone::Stopped), "the operator stopped it".to_owned());
+        }
+        None => return gone_without_a_word(instance, record),
+    };
+    let policy = instance.policy.or(policy).unwrap_or(Policy::Keep);
+    let Decided { decision, reason } = decide::leave(&Leaving { policy, stopped, verdict });
+    let event = match decision {
+        Leave::Finish(why) => Event::LeftFinishing(why),
+        Leave::Keep(kept) => Event::LeftKeeping(kept),
+    };
+    (event, reason.into_owned())
+}
+
+/// What held the sessions died without writing why.
+fn gone_without_a_word(instance: &Instance, record: Option<&ExitRecord>) -> (Event, String) {
+    let recorded = || record.map(|record| record.keeper.boot.clone());
+    let boot = instance.started_on.as_ref().map(|start| start.boot.clone()).or_else(recorded);
+    match (boot, record) {
+        (Some(boot), _) if boot != host::boot_id() => {
+            (Event::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned())
+        }
+        (_, Some(_)) => (Event::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned()),
+        (_, None) => (Event::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()),
+    }
+}
+
+/// Takes over which sessions the keeper wrote down that were started from inside.
+fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
+    for recorded in &record.sessions {
+        let id = recorded.id;
+        if instance.sessions.iter().all(|session| session.id != id) {
+            instance.last_session = instance.last_session.max(id.0);
+            let argv = recorded.argv.iter().map(|word| word.as_os_str().to_string_lossy().into_owned());
+            let (name, cwd) = (recorded.name.clone(), recorded.cwd.as_path().to_owned());
+            let created = recorded.started_ms.map_or_else(clock::now, moment);
+            instance.sessions.push(Session::new(id, name, argv.collect(), cwd, created));
+        }
+    }
+}
+
+/// Takes over the names that the operator gave to sessions while they ran.
+fn note_names(instance: &mut Instance, unit: &Unit) {
+    for (id, name) in given_names(unit) {
+        let session = instance.sessions.iter_mut().find(|session| session.id == id);
+        if let Some(session) = session.filter(|_| !name.is_empty()) {
+            session.name = name;
+        }
+    }
+}
+
+/// Notes that the operator looks at session `id` of the instance. One that was started from inside is written down with it.
+pub fn note_visit(store: &Store, instance: InstanceId, id: SessionId) -> Result<(), Error> {
+    let unit = connect::unit(store, instance);
+    store.update(instance, |instance| -> Result<(), Error> {
+        if let Some(record) = record_of(&unit, instance) {
+            note_sessions(instance, &record);
+        }
+        if let Some(session) = instance.sessions.iter_mut().find(|session| session.id == id) {
+            session.attached = Some(clock::now());
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn moment(ms: u64) -> Timestamp {
+    Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> Exit {
+    let (code, signal) = match exit {
+        ProcessExit::Code(code) => (Some(code), None),
+        ProcessExit::Signal(signal) => (None, Some(signal)),
+    };
+    let at = ended_ms.and_then(|ms| i64::try_from(ms).ok()).map_or_else(clock::now, Timestamp);
+    Exit { code, signal, stopped, at, why: None, cut: None, extra: Extra::new() }
+}
+
+/// Makes sure that nothing runs of what is about to be removed.
+fn stop_processes(store: &Store, unit: &Unit, instance: &Instance) -> Result<(), Error> {
+    let held = substrate::at(unit.clone());
+    let judged = liveness::judged(store, instance, held.as_ref());
+    liveness::require_known(instance.id, &judged)?;
+    if judged.decision == Liveness::Alive && !held.stop(OperatorStop::Remove) {
+        return Err(Error::StillRuns(instance.id));
+    }
+    processes::end_leftovers(unit, instance.id)
+}
+
+fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {
+    let line = outcomes::Outcome {
+        at: clock::now(),
+        id: instance.id,
+        scope: instance.scope.short_name(),
+        role: instance.role.clone(),
+        outcome: outcome.to_owned(),
+        reason: reason.to_owned(),
+        decided_by: instance.status.decided_by,
+        extra: instance
+            .extra
+            .get(SPARED)
+            .map(|spared| (SPARED.to_owned(), spared.clone()))
+            .into_iter()
+            .collect(),
+    };
+    if let Err(error) = outcomes::append(store, &line) {
+        tracing::warn!(id = %instance.id, "the outcome could not be written down: {error}");
+    }
+}
+
+/// Notes that the operator, who saw the kept instance as `seen`, chose to keep it. A later run is not touched.
+pub fn keep(store: &Store, seen: &Instance) -> Result<(), Error> {
+    let kept = store.update(seen.id, |instance| -> Result<Option<Instance>, Error> {
+        let same = instance.generation == seen.generation;
+        Ok((same && instance.keep_by_choice(clock::now())).then(|| instance.clone()))
+    })?;
+    if let Some(kept) = kept {
+        note_outcome(store, &kept, "kept", &kept.status.because);
+    }
+    Ok(())
+}
+
+/// Clears up after a start that failed: nothing of a first start that holds no work is left behind, unless `keep` says
+/// that it is worth coming back to.
+pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
+    let verdict = store.read(id).map_or(Verdict::Unknown, |instance| trees::verdict(store, &instance));
+    let cleared = store.update(id, |instance| -> Result<(), Error> {
+        let event = match verdict {
+            Verdict::Clean if !keep => Event::StarterDied { at_risk: false },
+            _ => Event::SetupFailed,
+        };
+        let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());
+        Ok(())
+    });
+    if let Err(error) = cleared.and_then(|()| finish(store, id, None).map(drop)) {
+        tracing::warn!(%id, "could not clear up after a failed start: {error}");
+    }
+}
+
+/// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
+pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<Outcome, Error> {
+    if let Some(guest) = trees::guest_of(store, seen) {
+        let name = seen.id.display_name();
+        return Err(Error::Other(format!("{name} can not be removed: {guest}; eject that first")));
+    }
+    store.update(seen.id, |instance| -> Result<(), Error> {
+        liveness::require_known(instance.id, &liveness::of(store, instance))?;
+        // Whoever decided about an earlier run has not seen what was done in a later one.
+        if instance.generation != seen.generation {
+            let name = seen.id.display_name();
+            return Err(Error::Other(format!(
+                "{name} was started again meanwhile; look at it and decide anew"
+            )));
+        }
+        instance.apply(&Event::Discarded(why), because, clock::now())?;
+        Ok(())
+    })?;
+    finish(store, seen.id, None)
+}

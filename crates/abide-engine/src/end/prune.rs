@@ -1,0 +1,143 @@
+//! `abide prune`: what could go, why, and letting it go.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use abide_config::{ConfigDir, Settings};
+use abide_git::{Forgotten, Registration};
+use abide_model::evidence::MountEvidence;
+use abide_model::status::Ending;
+use abide_model::{Decided, Instance, Status};
+use abide_store::{Entry, ReadError, Store, TrashName};
+use abide_sys::clock;
+
+use crate::end::{finish, trash};
+use crate::error::Error;
+use crate::running::keepers;
+use crate::running::keepers::OrphanedCapsule;
+use crate::{reconcile, trees};
+
+/// How long git may take to say what it knows, or to forget it.
+const TO_LOOK: Duration = Duration::from_secs(20);
+
+/// What the operator wants looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Only what has been kept, unattended, for longer than this.
+    pub older_than: Option<Duration>,
+    /// Only instances of this scope.
+    pub scope: Option<Within>,
+    /// Kept instances too, whatever they hold.
+    pub restorable: bool,
+}
+
+/// Some of the instances.
+#[derive(Debug, Clone)]
+pub enum Within {
+    /// Those of a workspace.
+    Workspace(String),
+    /// Those of a directory, given without links, and of what is below it.
+    Dir(PathBuf),
+}
+
+impl Within {
+    /// Whether `instance` is one of them.
+    pub fn holds(&self, instance: &Instance) -> bool {
+        match self {
+            Self::Workspace(name) => instance.scope.workspace.as_ref() == Some(name),
+            Self::Dir(dir) => instance.scope.dir.starts_with(dir),
+        }
+    }
+}
+
+/// What a prune would do.
+#[derive(Debug)]
+pub struct Plan {
+    /// Kept instances that would be removed, each with what it holds that exists nowhere else.
+    pub instances: Vec<(Instance, Vec<MountEvidence>)>,
+    /// Removed instances that would go for good, with the reason.
+    pub trash: Vec<Decided<TrashName>>,
+    /// Worktrees that git still knows although neither they nor their instances exist.
+    pub worktrees: Vec<Registration>,
+    /// The same, but in a store that never held anything: it may not be the one that they are of.
+    pub doubtful: Vec<Registration>,
+    /// Instances whose removal was decided, tried again just now, and can not be carried out.
+    pub stuck: Vec<Instance>,
+    /// Capsules that run although the directory of their instance is gone.
+    pub orphaned: Vec<OrphanedCapsule>,
+    /// How many kept instances are not touched because it was not asked for.
+    pub left_alone: usize,
+}
+
+/// Finishes what was cut short, and says what more could go. The repository that `dir` is in is looked at too.
+pub fn plan(
+    dir: &Path,
+    store: &Store,
+    config: &ConfigDir,
+    settings: &Settings,
+    request: &Request,
+) -> Result<Plan, Error> {
+    let entries = reconcile::reconcile(store, config)?;
+    let kept: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(|i| fits(i, request)).collect();
+    let left_alone = if request.restorable { 0 } else { kept.len() };
+    let chosen = if request.restorable { kept } else { Vec::new() };
+    let instances =
+        chosen.into_iter().map(|instance| (instance.clone(), trees::evidence(store, instance))).collect();
+    let trashed = store.trash_names()?;
+    let orphans = orphans(dir, store, &trashed);
+    // A disk that is not mounted looks like that.
+    let blank = entries.is_empty() && trashed.is_empty() && !store.layout().outcomes_file().exists();
+    let (worktrees, doubtful) = if blank { (Vec::new(), orphans) } else { (orphans, Vec::new()) };
+    let is_stuck = |instance: &&Instance| matches!(instance.status.status, Status::Ending(_));
+    let stuck = entries.iter().filter_map(Entry::sound).filter(is_stuck).cloned().collect();
+    let (trash, orphaned) = (trash::expired(store, settings, None)?, keepers::orphaned(store));
+    Ok(Plan { instances, trash, worktrees, doubtful, stuck, orphaned, left_alone })
+}
+
+/// What git knows of ours in the repository of `dir` that is gone. Somebody may have deleted a unit by hand.
+fn orphans(dir: &Path, store: &Store, trashed: &[TrashName]) -> Vec<Registration> {
+    // Not every directory has a repository.
+    let known = abide_git::registered(dir, TO_LOOK).unwrap_or_default();
+    let ours = |tree: &Path| tree.starts_with(store.layout().instances());
+    // What was removed while its repository was away is still registered, and needs that to come back.
+    let gone = |id| {
+        matches!(store.read(id), Err(ReadError::NotFound(_))) && trashed.iter().all(|name| name.id != id)
+    };
+    known.into_iter().filter(|one| ours(&one.tree) && gone(one.id) && !one.tree.exists()).collect()
+}
+
+fn fits(instance: &Instance, request: &Request) -> bool {
+    let kept = matches!(instance.status.status, Status::Restorable(_));
+    let age = instance.status.since.age(clock::now());
+    let old = request.older_than.is_none_or(|limit| age > limit);
+    let here = request.scope.as_ref().is_none_or(|scope| scope.holds(instance));
+    kept && old && here
+}
+
+/// Carries `plan` out; `told` hears of each thing that went, and of each that did not and why.
+pub fn carry_out(store: &Store, plan: &Plan, mut told: impl FnMut(&str, Result<(), String>)) {
+    for (instance, _) in &plan.instances {
+        let gone = finish::discard(store, instance, Ending::Discard, "pruned by the operator").map(drop);
+        told(&instance.id.display_name(), gone.map_err(|error| error.to_string()));
+    }
+    for orphan in &plan.orphaned {
+        let gone = match keepers::end(orphan) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("it does not stop".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        told(&orphan.id.display_name(), gone);
+    }
+    for entry in &plan.trash {
+        let gone = store.purge(&entry.decision).map_err(|error| error.to_string());
+        told(&entry.decision.to_string(), gone);
+    }
+    for worktree in &plan.worktrees {
+        let gone = match abide_git::forget(worktree, TO_LOOK) {
+            Ok(Forgotten::Kept(why)) => Err(why.to_owned()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        told(&worktree.tree.display().to_string(), gone);
+    }
+}

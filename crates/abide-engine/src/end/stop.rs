@@ -1,0 +1,93 @@
+//! `abide stop`: ending what runs of an instance, and keeping the rest.
+
+use std::time::{Duration, Instant};
+
+use abide_config::ConfigDir;
+use abide_keeper::OperatorStop;
+use abide_model::status::Gone;
+use abide_model::{Event, Instance, InstanceId, Liveness, Status};
+use abide_store::Store;
+use abide_sys::clock;
+
+use crate::conversation::current;
+use crate::end::finish;
+use crate::end::finish::Outcome;
+use crate::error::Error;
+use crate::reconcile;
+use crate::running::{liveness, processes};
+use crate::substrate;
+use crate::substrate::Survey;
+
+/// How long a start may take to be over, or to notice that its set-up command has ended.
+const TO_START: Duration = Duration::from_secs(10);
+
+/// Ends everything that runs of the instance `id`; what became of it then.
+pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Outcome, Error> {
+    let mut instance = after_its_start(store, config, id)?;
+    if matches!(instance.status.status, Status::Ending(_)) {
+        instance = finish::take_back(store, id, &|notice| tracing::info!(%id, "{notice}"))?;
+        if instance.status.status != Status::Active {
+            return Ok(Outcome::Kept("its removal was taken back".to_owned()));
+        }
+    }
+    liveness::require_known(id, &liveness::of(store, &instance))?;
+    current::look_closely(store, &instance);
+    if !substrate::of(store, id).stop(OperatorStop::Stop) {
+        return Err(Error::StillRuns(id));
+    }
+    match finish::finish(store, id, reconcile::policy(config, &instance)) {
+        Ok(Outcome::Running) => Err(Error::StillRuns(id)),
+        Err(Error::Store(error)) if error.is_full() => Err(Error::EndedUnwritten { id, error }),
+        ended => ended,
+    }
+}
+
+/// Takes the operator's word that nothing of the instance `id` runs anywhere, where that cannot be determined.
+pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), Error> {
+    store.update(id, |instance| -> Result<(), Error> {
+        let judged = match &instance.status.status {
+            Status::Starting { by, .. } => liveness::of_starter(store, instance, by),
+            _ => liveness::of(store, instance),
+        };
+        if judged.decision != Liveness::Unknown {
+            let (name, alive) = (id.display_name(), judged.decision);
+            return Err(Error::Other(format!(
+                "{name} is known to be {alive}: {}; `abide stop {id}` stops it",
+                judged.reason
+            )));
+        }
+        let because = "the operator says that nothing of it runs any more";
+        instance.apply(&Event::CapsuleGone(Gone::HostLost), because, clock::now())?;
+        instance.started_on = None;
+        Ok(())
+    })
+}
+
+/// The instance once nobody is starting it any more. Its set-up command, which may take long, is ended, whereupon the start
+/// is given up.
+fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Instance, Error> {
+    let deadline = Instant::now() + TO_START;
+    loop {
+        let instance = store.read(id)?;
+        let Status::Starting { by, .. } = &instance.status.status else { return Ok(instance) };
+        if Instant::now() > deadline {
+            let starter = liveness::of_starter(store, &instance, by);
+            liveness::require_known(id, &starter)?;
+            let (name, by) = (id.display_name(), by.pid);
+            return Err(Error::Other(match starter.decision {
+                Liveness::Dead => format!(
+                    "{name} was left half started by process {by}, which is gone, and that can not be settled; \
+                     `abide doctor` says what is wrong with the disk"
+                ),
+                _ => format!(
+                    "{name} is still being started, by process {by}; stop it when it is up, or end that process"
+                ),
+            }));
+        }
+        if liveness::of_starter(store, &instance, by).decision == Liveness::Alive {
+            processes::end_set_up(by.pid, id);
+        }
+        reconcile::settle(store, config, &instance, &Survey::default());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether an instance is alive: the one place that gathers what is known about it. [`abide_model::liveness`] decides.
+
+use abide_model::liveness::{LivenessFacts, SupervisorLock, liveness};
+use abide_model::{Decided, HostIdentity, Instance, InstanceId, Liveness, ProcessIdentity, Status};
+use abide_store::Store;
+use abide_sys::{host, process};
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::supervisor_lock::Claim;
+
+use crate::error::Error;
+use crate::running::connect;
+use crate::substrate::{Substrate, Survey};
+
+/// Whether the last run of `instance` is alive.
+pub fn of(store: &Store, instance: &Instance) -> Decided<Liveness> {
+    surveyed(store, instance, &Survey::default())
+}
+
+/// The same, with tmux servers asked once for all instances.
+pub fn surveyed(store: &Store, instance: &Instance, survey: &Survey) -> Decided<Liveness> {
+    judged(store, instance, survey.at(connect::unit(store, instance.id)).as_ref())
+}
+
+/// Whether the run of `instance` that `held` is about is alive.
+pub(crate) fn judged(store: &Store, instance: &Instance, held: &dyn Substrate) -> Decided<Liveness> {
+    let lock = held.lock();
+    let start = instance.started_on.clone().or_else(|| recorded_start(store, instance));
+    match (&instance.status.status, start) {
+        // Its end is decided already, and was seen by whoever could see it. A lock that is held says otherwise.
+        (Status::Restorable(_) | Status::Ending(_), None) if lock == SupervisorLock::Free => {
+            Decided::new(Liveness::Dead, "no run of it is recorded")
+        }
+        (_, start) => decide(store, lock, start.as_ref()),
+    }
+}
+
+/// Whether the process `by` that starts `instance` is alive.
+pub fn of_starter(store: &Store, instance: &Instance, by: &ProcessIdentity) -> Decided<Liveness> {
+    let start = instance.started_on.clone().unwrap_or_else(|| boot_of(by));
+    let seen = process::alive(by).filter(|_| host::here().shares_processes_with(&start));
+    let lock = match seen {
+        Some(true) => SupervisorLock::Held,
+        Some(false) => SupervisorLock::Free,
+        None => Claim::starter(&connect::unit(store, instance.id)),
+    };
+    let Decided { decision, reason } = decide(store, lock, Some(&start));
+    match decision {
+        Liveness::Alive => Decided::new(decision, "the process that starts it is alive"),
+        Liveness::Dead => Decided::new(decision, "the process that started it is dead"),
+        Liveness::Unknown => Decided::new(decision, reason),
+    }
+}
+
+/// Refuses to touch an instance of which it is not known whether it runs.
+pub fn require_known(id: InstanceId, judged: &Decided<Liveness>) -> Result<(), Error> {
+    match judged.decision {
+        Liveness::Unknown => Err(Error::LivenessUnknown { id, why: judged.reason.clone().into_owned() }),
+        Liveness::Alive | Liveness::Dead => Ok(()),
+    }
+}
+
+fn decide(store: &Store, lock: SupervisorLock, started_on: Option<&HostIdentity>) -> Decided<Liveness> {
+    let home = host::file_system(store.layout().home());
+    liveness(&LivenessFacts { lock, started_on, here: host::here(), home })
+}
+
+/// Where an active instance was started according to its exit record. Earlier versions wrote it nowhere else.
+fn recorded_start(store: &Store, instance: &Instance) -> Option<HostIdentity> {
+    if instance.status.status != Status::Active {
+        return None;
+    }
+    let record = ExitRecord::read(&connect::unit(store, instance.id)).ok().flatten()?;
+    Some(boot_of(&record.keeper))
+}
+
+/// What a process identity says of where it is.
+fn boot_of(process: &ProcessIdentity) -> HostIdentity {
+    let pid_namespace = host::here().pid_namespace;
+    HostIdentity { machine: String::new(), boot: process.boot.clone(), pid_namespace }
+}

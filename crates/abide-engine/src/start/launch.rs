@@ -1,0 +1,217 @@
+//! The one start path: whatever brings an instance's processes to life comes through here.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use abide_config::{Name, Settings, Workspace};
+use abide_model::session::Exit;
+use abide_model::status::Refusal;
+use abide_model::{Event, Instance, InstanceId, Session, Substrate, vars};
+use abide_places::host::scope::ScopeOutcome;
+use abide_store::Store;
+use abide_sys::clock;
+use abide_wire::os_text::OsText;
+use abide_wire::session::{Size, SpawnSpec};
+use abide_wire::supervisor_lock::Claim;
+
+use crate::conversation::begin;
+use crate::end::{finish, trash};
+use crate::error::Error;
+use crate::running::{connect, processes};
+use crate::start::environment;
+use crate::start::secrets;
+use crate::start::secrets::SecretError;
+use crate::{substrate, trees};
+
+/// What a start needs to know beyond the instance itself.
+pub struct Surroundings<'a> {
+    /// Where instances are.
+    pub store: &'a Store,
+    /// The settings of the scope.
+    pub settings: &'a Settings,
+    /// The workspace that the scope is, if it is one.
+    pub workspace: Option<(Name, Workspace)>,
+    /// The environment of this launch.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The operator's home directory.
+    pub home: PathBuf,
+    /// The `abide` that supervises: this very program.
+    pub exe: PathBuf,
+    /// The first size of the terminal, until somebody attaches.
+    pub size: Size,
+    /// Whether resumed agents go on by themselves with a turn that was cut, this once.
+    pub continue_turn: bool,
+    /// The set-up command that is configured now; none where the configuration can not be read.
+    pub setup: Option<Vec<String>>,
+    /// Hears, line by line, of what takes its time.
+    pub told: &'a dyn Fn(&str),
+}
+
+/// The field of the manifest that says whether the capsule has a unit of its own, and if not, why.
+pub const ISOLATION: &str = "isolation";
+
+/// An instance that runs.
+#[derive(Debug)]
+pub struct Started {
+    /// Why git does not work in its trees, each with what to do.
+    pub faults: Vec<String>,
+    /// What the operator should know about how it was started, and how long it will run.
+    pub warnings: Vec<String>,
+    /// The sessions that should run beside the first one and do not.
+    pub not_started: Vec<NotStarted>,
+}
+
+/// A session that could not be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotStarted {
+    /// The session.
+    pub session: abide_model::SessionId,
+    /// What the operator calls it.
+    pub name: String,
+    /// What went wrong.
+    pub why: String,
+}
+
+impl NotStarted {
+    pub(crate) fn new(session: &Session, why: impl ToString) -> Self {
+        Self { session: session.id, name: session.name.clone(), why: why.to_string() }
+    }
+}
+
+impl std::fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}) did not start: {}", self.name, self.session, self.why)
+    }
+}
+
+/// What comes to light while an instance is being launched.
+#[derive(Debug, Default)]
+pub(crate) struct LaunchReport {
+    pub warnings: Vec<String>,
+    pub not_started: Vec<NotStarted>,
+}
+
+/// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
+///
+/// A start that fails leaves no process, and the instance as the status machine says.
+pub fn start(around: &Surroundings<'_>, instance: &Instance, claim: Claim) -> Result<Started, Error> {
+    let started = start_claimed(around, instance);
+    drop(claim);
+    started
+}
+
+/// Says that this process starts the instance `id`, for as long as the claim is kept.
+pub fn claim(store: &Store, id: InstanceId) -> Result<Claim, Error> {
+    Claim::starting(&connect::unit(store, id)).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            Error::ResumeRefused { id, why: Refusal("another process is starting it") }
+        }
+        _ => Error::Other(format!("{} cannot be started: {error}", id.display_name())),
+    })
+}
+
+fn start_claimed(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, Error> {
+    match launch(around, instance) {
+        Ok((outcome, LaunchReport { mut warnings, not_started })) => {
+            warnings.extend(outcome.warning().map(str::to_owned));
+            Ok(Started { faults: faults(around, instance.id), warnings, not_started })
+        }
+        Err(error) => {
+            tracing::warn!(id = %instance.id, "start failed: {error}");
+            // What a set-up left half done is worth a look, and can be gone on with.
+            let keep = matches!(error, Error::Setup { .. });
+            finish::start_failed(around.store, instance.id, &error.to_string(), keep);
+            trash::forget_blank(around.store, instance);
+            Err(error)
+        }
+    }
+}
+
+fn faults(around: &Surroundings<'_>, id: InstanceId) -> Vec<String> {
+    around.store.read(id).map_or_else(|_| Vec::new(), |instance| trees::faults(around.store, &instance))
+}
+
+fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), Error> {
+    // First of all: what an earlier start left of its set-up command would write into the same directories.
+    if instance.generation > 1 {
+        processes::end_leftovers(&connect::unit(around.store, instance.id), instance.id)?;
+    }
+    let instance = &trees::ready(around, instance)?;
+    let mut report = LaunchReport::default();
+    let isolation = substrate::launch(around, instance, &mut report)?;
+    match isolation {
+        ScopeOutcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
+        _ => tracing::info!(id = %instance.id, "{isolation}"),
+    }
+    let stamped = around.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
+        // Only a removal that was decided meanwhile refuses this, and that one stands.
+        let because = match instance.recipe.substrate {
+            Substrate::Capsule => "the capsule runs",
+            Substrate::Tmux => "its tmux session runs",
+        };
+        let _ = instance.apply(&Event::Launched, because, clock::now());
+        instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
+        for missing in &report.not_started {
+            tracing::warn!(id = %instance.id, session = %missing.session, "did not start: {}", missing.why);
+            let session = instance.sessions.iter_mut().find(|session| session.id == missing.session);
+            session
+                .into_iter()
+                .for_each(|session| session.exit = Some(Exit::not_started(&missing.why, clock::now())));
+        }
+        Ok(())
+    });
+    // It runs all the same, and the next look finds that out. Called a failed start, it would run on unseen.
+    if let Err(error) = stamped {
+        tracing::warn!(id = %instance.id, "that it runs could not be written down: {error}");
+    }
+    Ok((isolation, report))
+}
+
+/// The environment of what runs in `cwd` as session `id`: the launch's own, and the values that the recipe refers to.
+pub(crate) fn env_of(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    id: abide_model::SessionId,
+    cwd: &Path,
+) -> Result<BTreeMap<OsString, OsString>, SecretError> {
+    let mut env = environment::of_session(around.env.clone(), instance.id, id, cwd);
+    for (name, reference) in &instance.recipe.env {
+        let lookup = |name: &str| around.env.get(&OsString::from(name)).cloned();
+        env.insert(name.into(), secrets::resolve(name, reference, &around.home, lookup)?.reveal());
+    }
+    Ok(env)
+}
+
+/// What `session` is started with.
+pub(crate) fn spec(
+    around: &Surroundings<'_>,
+    instance: &Instance,
+    session: &Session,
+    warnings: &mut Vec<String>,
+) -> Result<SpawnSpec, Error> {
+    let mut env = env_of(around, instance, session.id, &session.cwd)?;
+    if let Some(agent) = &session.agent {
+        env.insert(vars::ABIDE_AGENT.into(), agent.into());
+    }
+    let mut meta =
+        serde_json::json!({ "agent": session.agent, "shell": [crate::start::load::shell(&around.env)] });
+    let argv = match begin::prepare(around, instance, session, &mut env)? {
+        Some(launch) => {
+            warnings.extend(launch.notices);
+            meta[launch.watched.0] = launch.watched.1;
+            launch.argv
+        }
+        None => session.argv.clone(),
+    };
+    Ok(SpawnSpec {
+        id: session.id,
+        name: session.name.clone(),
+        argv: argv.iter().map(OsText::from).collect(),
+        env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        cwd: session.cwd.as_os_str().into(),
+        size: around.size,
+        umask: None,
+        meta,
+    })
+}

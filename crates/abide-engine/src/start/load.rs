@@ -1,0 +1,288 @@
+//! `abide load`: choosing what to run, and making an instance for it.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use abide_config::{Name, Role, Settings};
+use abide_model::program::{self, AGENTS, Program, Wanted};
+use abide_model::{
+    Decided, EnvRef, Extra, Instance, InstanceId, Isolation, Place, Policy, Recipe, Scope, Session,
+    Substrate, vars,
+};
+use abide_store::{ResolveError, Store};
+use abide_sys::{clock, host, process};
+
+use crate::conversation::adopt;
+use crate::conversation::adopt::Take;
+use crate::conversation::agent_environment;
+use crate::doctor::Machine;
+use crate::error::Error;
+use crate::start::differences;
+use crate::start::launch;
+use crate::start::launch::Surroundings;
+use crate::start::moved;
+use crate::trees::{self, Wish};
+
+/// What the operator asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// An agent, `shell`, or any command.
+    pub program: Option<String>,
+    /// The known agent that the command ends in.
+    pub runs_as: Option<String>,
+    /// Arguments for it.
+    pub args: Vec<String>,
+    /// What to call the instance.
+    pub name: Option<String>,
+    /// The policy of this launch.
+    pub policy: Option<Policy>,
+    /// The directory it is launched from, without links.
+    pub dir: PathBuf,
+    /// The role that the settings name.
+    pub role: Role,
+    /// Where it is to live.
+    pub place: Place,
+    /// What holds its sessions.
+    pub substrate: Substrate,
+    /// What to take up instead of a new conversation.
+    pub take: Option<Take>,
+    /// What is wanted of the directory it is launched from.
+    pub wish: Wish,
+}
+
+/// What was started.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The instance.
+    pub id: InstanceId,
+    /// What runs in it, and why that.
+    pub program: Decided<Program>,
+    /// What the operator should know about how it was started, and how long it will run.
+    pub warnings: Vec<String>,
+}
+
+/// Starts a new instance.
+pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Error> {
+    let (asked, runs_as) = (request.program.as_deref(), request.runs_as.as_deref());
+    let take = |take| adopt::find(around, &request.dir, runs_as.or(asked), take);
+    let taken = request.take.as_ref().map(take).transpose()?;
+    let program = match &taken {
+        Some(taken) if runs_as.is_none() => {
+            Decided::new(Program::Agent(taken.agent.clone()), "it was held with this agent")
+        }
+        _ => choose(around, asked, runs_as),
+    };
+    check(around, request, &program.decision)?;
+    let argv = argv(&program.decision, around.settings, &around.env, &request.args);
+    check_path(around, &program.decision, &argv)?;
+    if let Some(name) = program.decision.agent()
+        && let Some(described) = around.settings.agents.get(name)
+    {
+        agent_environment::check(name, &argv, described)?;
+    }
+    // Held until the new instance says what it is in, so that another start at the same time finds it taken.
+    let claims = taken.as_ref().map(|taken| taken.claim(around.store, around.settings)).transpose()?;
+    // So is the name, by the same lock.
+    let naming = match (&request.name, &claims) {
+        (Some(_), None) => Some(around.store.lock_claims()?),
+        _ => None,
+    };
+    request.name.as_deref().map_or(Ok(()), |name| check_free(around.store, name))?;
+    let (argv, adopted) = match taken {
+        Some(taken) => taken.by(argv, around.settings)?,
+        None => (named_latest(around, &program.decision, argv, &request.dir), None),
+    };
+    let instance = around.store.create(|id| {
+        let mut instance = instance(around, id, request, &program.decision, argv);
+        instance.sessions.iter_mut().for_each(|session| session.conversation = adopted.clone());
+        instance
+    })?;
+    drop((claims, naming));
+    let isolated = instance.recipe.mounts.iter().filter(|mount| mount.isolation != Isolation::Shared);
+    for mount in isolated.filter(|mount| !request.dir.starts_with(&mount.source)) {
+        let (source, tree) = (mount.source.display(), mount.target.display());
+        (around.told)(&format!(
+            "the {} of {source} is {tree}; {source} itself is not isolated",
+            mount.isolation
+        ));
+    }
+    tracing::info!(id = %instance.id, "load: {} because {}", program.decision.name(), program.reason);
+    let claim = launch::claim(around.store, instance.id)?;
+    let started = launch::start(around, &instance, claim)?;
+    Ok(Loaded { id: instance.id, program, warnings: started.warnings })
+}
+
+/// Refuses a name that means another instance already.
+fn check_free(store: &Store, name: &str) -> Result<(), Error> {
+    match store.resolve(name) {
+        Err(ResolveError::NotFound(_) | ResolveError::InTrash { .. } | ResolveError::TooShort(_)) => Ok(()),
+        Ok(id) => Err(Error::Other(format!(
+            "`{name}` means {} already; choose another name, or attach to it with `abide hardline {name}`",
+            id.display_name()
+        ))),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// The command line with the latest conversation named where it means that one.
+fn named_latest(around: &Surroundings<'_>, program: &Program, argv: Vec<String>, dir: &Path) -> Vec<String> {
+    let Some(name) = program.agent() else { return argv };
+    let (argv, notice) = adopt::name_latest(around, name, argv, dir);
+    notice.iter().for_each(|notice| (around.told)(notice));
+    argv
+}
+
+/// Refuses what a session on the host would not have: better no session than one without what it was to have.
+fn check(around: &Surroundings<'_>, request: &Request, program: &Program) -> Result<(), Error> {
+    if request.place != Place::Host {
+        let place = request.place;
+        return Err(Error::Other(format!(
+            "`place = \"{place}\"` is not there yet in this version; `--place host` starts it on this machine"
+        )));
+    }
+    let mounts = || around.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
+    if let Some(mount) = mounts().find(|mount| mount.target_path() != mount.source) {
+        return Err(Error::Other(format!(
+            "nothing on the host shows {} at {}; take `target` out of the workspace",
+            mount.source.display(),
+            mount.target_path().display()
+        )));
+    }
+    if let Some(mount) = mounts().find(|mount| mount.read_only) {
+        return Err(Error::Other(format!(
+            "nothing on the host keeps {} read-only; take `read_only` out of the workspace, a `clone` leaves its source alone",
+            mount.source.display()
+        )));
+    }
+    check_role(around, &request.role, program)
+}
+
+/// Refuses a program that is certainly not there, before anything is made for it.
+fn check_path(around: &Surroundings<'_>, program: &Program, argv: &[String]) -> Result<(), Error> {
+    let own = env_of(around.settings, program).contains_key(vars::PATH);
+    let (Some(name), Some(path)) = (argv.first(), around.env.get(OsStr::new(vars::PATH))) else {
+        return Ok(());
+    };
+    // Whatever depends on the directory, or on a PATH of its own, shows when it is started.
+    if own || name.contains('/') || std::env::split_paths(path).any(|dir| dir.is_relative()) {
+        return Ok(());
+    }
+    match (Machine { path: path.clone(), ..Machine::here() }).find(name) {
+        Some(_) => Ok(()),
+        None => Err(Error::Other(format!(
+            "can not start {name}: it is not on PATH; install it, or give its whole path"
+        ))),
+    }
+}
+
+fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Result<(), Error> {
+    let name = &around.settings.role;
+    if let Some(agent) = program.agent()
+        && !role.agents.is_empty()
+        && !role.agents.iter().any(|supported| supported.as_str() == agent)
+    {
+        let supported: Vec<&str> = role.agents.iter().map(Name::as_str).collect();
+        let supported = supported.join(", ");
+        return Err(Error::Other(format!("the role {name} is not for {agent}; it is for: {supported}")));
+    }
+    let env = env_of(around.settings, program);
+    let has = |variable: &String| env.contains_key(variable) || around.env.contains_key(OsStr::new(variable));
+    if let Some(variable) = role.env.iter().find(|variable| !has(variable)) {
+        return Err(Error::Other(format!(
+            "the role {name} needs {variable}; `abide config set env.{variable} REFERENCE` says where its value is"
+        )));
+    }
+    if role.image.is_some() {
+        (around.told)(&format!("the role {name} names an image; on the host it runs without"));
+    }
+    Ok(())
+}
+
+/// The variables that `program` is given, and where their values come from.
+pub(crate) fn env_of(settings: &Settings, program: &Program) -> BTreeMap<String, EnvRef> {
+    let own = program.agent().and_then(|agent| settings.agents.get(agent)).map(|described| &described.env);
+    let all = settings.env.iter().chain(own.into_iter().flatten());
+    all.map(|(name, reference)| (name.to_string(), reference.clone())).collect()
+}
+
+/// What runs where `requested` was asked for, or nothing; `runs_as` is the agent that the operator says it runs.
+pub fn choose(around: &Surroundings<'_>, requested: Option<&str>, runs_as: Option<&str>) -> Decided<Program> {
+    let path = around.env.get(OsStr::new(vars::PATH)).cloned().unwrap_or_default();
+    let machine = Machine { path, ..Machine::here() };
+    let described: Vec<&str> = around.settings.agents.keys().map(Name::as_str).collect();
+    let installed: Vec<&str> = AGENTS.iter().copied().filter(|name| machine.find(name).is_some()).collect();
+    program::choose(&Wanted {
+        requested,
+        runs_as,
+        configured: around.settings.agent.as_ref().map(Name::as_str),
+        described: &described,
+        installed: &installed,
+    })
+}
+
+/// The command line of `program`, as the settings and the operator want it.
+pub(crate) fn argv(
+    program: &Program,
+    settings: &Settings,
+    env: &BTreeMap<OsString, OsString>,
+    extra: &[String],
+) -> Vec<String> {
+    let mut argv = match program {
+        Program::Shell => vec![shell(env)],
+        Program::Command(word) => vec![word.clone()],
+        Program::Agent(name) => {
+            let described = settings.agents.get(name.as_str());
+            let command = described.and_then(|agent| agent.command.clone());
+            let mut argv = command.unwrap_or_else(|| vec![name.clone()]);
+            argv.extend(described.and_then(|agent| agent.args.clone()).unwrap_or_default());
+            argv
+        }
+        Program::Wrapper { command, agent } => {
+            let described = settings.agents.get(agent.as_str());
+            let args = described.and_then(|agent| agent.args.clone()).unwrap_or_default();
+            std::iter::once(command.clone()).chain(args).collect()
+        }
+    };
+    argv.extend_from_slice(extra);
+    argv
+}
+
+/// The operator's shell.
+pub fn shell(env: &BTreeMap<OsString, OsString>) -> String {
+    let set = env.get(OsStr::new(vars::SHELL)).map(|shell| shell.to_string_lossy().into_owned());
+    set.filter(|shell| shell.starts_with('/')).unwrap_or_else(|| "/bin/sh".to_owned())
+}
+
+fn instance(
+    around: &Surroundings<'_>,
+    id: InstanceId,
+    request: &Request,
+    program: &Program,
+    argv: Vec<String>,
+) -> Instance {
+    let (now, settings) = (clock::now(), around.settings);
+    let (name, configured) = match &around.workspace {
+        Some((name, workspace)) => (Some(name.to_string()), workspace.mounts.as_slice()),
+        None => (None, &[][..]),
+    };
+    let scope = Scope { workspace: name, dir: request.dir.clone(), extra: Extra::new() };
+    let mut recipe = Recipe::on_host(request.dir.clone());
+    let unit = around.store.layout().unit(id);
+    recipe.mounts = trees::plan(&request.dir, configured, &request.wish, &unit);
+    let own = around.workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
+    recipe.setup = own.or_else(|| request.role.setup.clone()).unwrap_or_default();
+    recipe.substrate = request.substrate;
+    recipe.env = env_of(settings, program);
+    recipe.configured = Some(differences::configured(around, &request.dir, &request.role, program));
+    let mut instance = Instance::starting(id, scope, settings.role.to_string(), recipe, process::this(), now);
+    instance.started_on = Some(host::here().clone());
+    instance.name = request.name.clone();
+    instance.policy = request.policy;
+    instance.dir_identity = moved::identity(&request.dir);
+    let id = instance.new_session_id();
+    let mut session = Session::new(id, program.name(), argv, request.dir.clone(), now);
+    session.agent = program.agent().map(str::to_owned);
+    instance.sessions.push(session);
+    instance
+}

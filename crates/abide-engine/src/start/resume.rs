@@ -1,0 +1,150 @@
+//! Coming back: starting an instance again that is kept, and all of them after a crash or a reboot.
+
+use abide_agents::Fatal;
+use abide_keeper::LaunchError;
+use abide_model::brake::{Account, ResumeResult};
+use abide_model::session_end::Cut;
+use abide_model::{Event, Instance, InstanceId, Liveness, Session, Status};
+use abide_store::{Entry, Store};
+use abide_sys::{clock, host, process};
+
+use crate::conversation::begin;
+use crate::conversation::current;
+use crate::conversation::current::Look;
+use crate::end::finish;
+use crate::error::Error;
+use crate::running::daemons::SPARED;
+use crate::running::liveness;
+use crate::start::launch;
+use crate::start::launch::{Started, Surroundings};
+use crate::start::moved;
+use crate::start::startup_check;
+
+/// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
+pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
+    // What was reported in the last run counts for that run only.
+    let before = around.store.read(id)?;
+    let now = finish::as_it_is(around.store, before.clone());
+    if now.status.status != before.status.status {
+        return Err(Error::Other(format!("{}: {}", id.display_name(), now.status.because)));
+    }
+    if matches!(before.status.status, Status::Ending(_)) {
+        (around.told)(&format!("{} was being removed, which is taken back", id.display_name()));
+        finish::take_back(around.store, id, around.told)?;
+    }
+    if let Some(missing) = moved::missing(around.store, &before) {
+        return Err(Error::DirectoryMissing(missing));
+    }
+    let before = current::follow(around.store, before, None, Look::Close);
+    begin::refuse_open(around.store, &before)?;
+    // Before it is written down that it starts: a look from another PID namespace goes by this alone.
+    let claim = launch::claim(around.store, id)?;
+    let instance = around.store.update(id, |instance| -> Result<Instance, Error> {
+        refuse_running(around, instance)?;
+        let resume = Event::Resume { by: process::this() };
+        let refused = |why| Error::ResumeRefused { id, why };
+        instance.apply(&resume, "resumed by the operator", clock::now()).map_err(refused)?;
+        instance.extra.remove(SPARED);
+        instance.started_on = Some(host::here().clone());
+        instance.close_ended();
+        for session in &mut instance.sessions {
+            session.exit = None;
+            session.generation += 1;
+        }
+        Ok(instance.clone())
+    })?;
+    let mut started = launch::start(around, &instance, claim)?;
+    started.warnings.extend(instance.sessions.iter().filter_map(left_open));
+    let was_astray = instance.sessions.iter().filter_map(Session::told_astray);
+    started.warnings.extend(was_astray.map(|told| format!("when it last ran, {told}")));
+    started.warnings.extend(instance.sessions.iter().filter_map(Session::told_below));
+    Ok(started)
+}
+
+/// What the operator should know of a session that was cut.
+fn left_open(session: &Session) -> Option<String> {
+    let interruption = session.interruption.as_ref()?;
+    let advice = match interruption.cut {
+        Cut::Turn | Cut::Question => {
+            "; `abide resume --continue-turn` has an agent that can finish such a turn"
+        }
+        Cut::Error => "",
+    };
+    Some(format!("when {} last ended, {interruption}{advice}", session.name))
+}
+
+/// Refuses to start beside a run that lives. What was taken for dead is seen to run by the next look.
+fn refuse_running(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
+    if !matches!(instance.status.status, Status::Restorable(_)) {
+        return Ok(());
+    }
+    let judged = liveness::of(around.store, instance);
+    liveness::require_known(instance.id, &judged)?;
+    match judged.decision {
+        Liveness::Alive => Err(LaunchError::AlreadyRunning.into()),
+        Liveness::Dead | Liveness::Unknown => Ok(()),
+    }
+}
+
+/// The instances that a crash, a stop or a reboot took down, oldest first. What was kept on purpose is not among them.
+pub fn interrupted(entries: &[Entry]) -> Vec<&Instance> {
+    use abide_model::status::Kept;
+    let lost = |status: &Status| {
+        matches!(status, Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost))
+    };
+    let sound = entries.iter().filter_map(|entry| match entry {
+        Entry::Sound(instance) => Some(instance),
+        Entry::Damaged { .. } => None,
+    });
+    sound.filter(|instance| lost(&instance.status.status)).collect()
+}
+
+/// What became of an instance that was to be brought back.
+#[derive(Debug)]
+pub enum Resumption {
+    /// It was started, and came up.
+    Back(Started),
+    /// Another process had brought it back already, or is doing so.
+    RunsAlready,
+}
+
+/// Brings the instance back and watches it come up. One after the other is brought back so: all at once they would fight
+/// over shared credentials.
+pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Resumption, Error> {
+    let mut started = match resume(around, id) {
+        // Whatever refused it: a start of ours that failed would have left it as one that does not run.
+        Err(_) if runs(around, id) => return Ok(Resumption::RunsAlready),
+        started => started?,
+    };
+    startup_check::verify(around.store, id)?;
+    started.warnings.extend(told_astray(around.store, id));
+    Ok(Resumption::Back(started))
+}
+
+/// What the operator should know of sessions that run in another conversation than their own.
+pub fn told_astray(store: &Store, id: InstanceId) -> Vec<String> {
+    let instance = store.read(id);
+    instance.iter().flat_map(|instance| &instance.sessions).filter_map(Session::told_astray).collect()
+}
+
+fn runs(around: &Surroundings<'_>, id: InstanceId) -> bool {
+    let now = around.store.read(id).map(|instance| instance.status.status);
+    matches!(now, Ok(Status::Active | Status::Starting { .. }))
+}
+
+/// How a resume of `instance` went, and for which accounts that counts: where one agent failed, only for that one's.
+pub fn result_for<T>(instance: &Instance, outcome: &Result<T, Error>) -> (Vec<Account>, ResumeResult) {
+    let all = Account::all_of(instance);
+    match outcome {
+        Ok(_) => (all, ResumeResult::Up),
+        Err(Error::Boot(failure)) => {
+            let failed = instance.sessions.iter().find(|session| session.name == failure.session);
+            let result = match failure.fatal {
+                Some(Fatal::Auth) => ResumeResult::NotLoggedIn,
+                _ => ResumeResult::Failed,
+            };
+            (failed.and_then(Account::of).map_or(all, |account| vec![account]), result)
+        }
+        Err(_) => (all, ResumeResult::Failed),
+    }
+}

@@ -1,0 +1,122 @@
+//! The set-up command: run once in an instance's new directories, with its output shown as it comes.
+
+use std::io::{self, PipeReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use abide_model::{Instance, SessionId};
+use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::signals::{self, SignalFd, Taken};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use crate::error::Error;
+use crate::running::processes;
+use crate::start::launch;
+use crate::start::launch::Surroundings;
+
+/// How long a set-up may take.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+/// What a pipe holds, so that one read gives all that a command has said before its end.
+const PIPE: usize = 64 << 10;
+
+/// Runs the set-up command of `instance` where its sessions will run, in their environment. Whatever ends this process
+/// ends the command, too.
+pub fn run(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
+    let Some((program, args)) = instance.recipe.setup.split_first() else { return Ok(()) };
+    let (id, spelled) = (instance.id, instance.recipe.setup.join(" "));
+    let failed = |problem: String| Error::Setup { command: spelled.clone(), problem };
+    let not_run = |error: io::Error| {
+        failed(format!("can not be run: {error}; correct `setup`, then `abide resume {id}`"))
+    };
+    let session = instance.sessions.first().map_or(SessionId(0), |session| session.id);
+    let env = launch::env_of(around, instance, session, &instance.recipe.cwd)?;
+    (around.told)(&format!("set-up: {spelled}"));
+    let (output, input) = io::pipe().map_err(not_run)?;
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(env).current_dir(&instance.recipe.cwd).stdin(Stdio::null());
+    command.stdout(input.try_clone().map_err(not_run)?).stderr(input);
+    // A group of its own, so that all of it can be ended. That takes it out of reach of the terminal's keys, so what they
+    // send is passed on.
+    command.process_group(0);
+    let ending = [Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM].map(Signal::as_raw);
+    let taken = Taken::of(&ending).map_err(not_run)?;
+    signals::start_fresh(&mut command);
+    signals::end_with_us(&mut command);
+    let mut child = command.spawn().map_err(not_run)?;
+    // Ours are the last copies of the pipe's end: while they are open the output has no end.
+    drop(command);
+    let cut = listen(&child, output, &taken.fd, around.told)
+        .unwrap_or_else(|error| Some(format!("can not be followed: {error}")));
+    if let Some(why) = cut {
+        processes::end_set_up(std::process::id(), id);
+        if let Some(group) = pid(&child) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = child.wait();
+        return Err(failed(format!("{why}; `abide resume {id}` runs it again")));
+    }
+    match child.wait().map_err(not_run)? {
+        status if status.success() => Ok(()),
+        status => Err(failed(format!(
+            "failed ({status}); its directory is kept, and `abide resume {id}` runs it again"
+        ))),
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// Tells what the command says until it has ended; or gives why it has to be ended.
+fn listen(
+    child: &Child,
+    output: PipeReader,
+    signals: &SignalFd,
+    told: &dyn Fn(&str),
+) -> io::Result<Option<String>> {
+    let ended = pidfd_open(pid(child).ok_or(io::ErrorKind::InvalidInput)?, PidfdFlags::empty())?;
+    rustix::io::ioctl_fionbio(&output, true)?;
+    let deadline = Instant::now() + LIMIT;
+    let (mut output, mut line) = (Some(output), Vec::new());
+    loop {
+        let mut fds = vec![PollFd::new(&ended, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        fds.extend(output.iter().map(|output| PollFd::new(output, PollFlags::IN)));
+        poll::wait(&mut fds, Some(deadline))?;
+        // What it leaves in the background may hold the pipe for ever, so its end is waited for, not the pipe's.
+        let over = !fds[0].revents().is_empty();
+        drop(fds);
+        output = output.map(|output| hear(output, &mut line, told)).transpose()?.flatten();
+        let cut = match () {
+            () if over => None,
+            () if signals.next()?.is_some() => Some("was stopped".to_owned()),
+            () if Instant::now() >= deadline => Some("did not end within an hour and was killed".to_owned()),
+            () => continue,
+        };
+        if !line.is_empty() {
+            told(&String::from_utf8_lossy(&line));
+        }
+        return Ok(cut);
+    }
+}
+
+/// Tells the lines that are there, and keeps in `line` what has no end yet. Gives the pipe back while more may come.
+fn hear(mut output: PipeReader, line: &mut Vec<u8>, told: &dyn Fn(&str)) -> io::Result<Option<PipeReader>> {
+    let mut piece = vec![0; PIPE];
+    let read = match output.read(&mut piece) {
+        Ok(0) => return Ok(None),
+        Ok(read) => read,
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => 0,
+        Err(error) => return Err(error),
+    };
+    line.extend_from_slice(&piece[..read]);
+    // What never ends a line is told in pieces.
+    if let Some(end) =
+        line.iter().rposition(|byte| *byte == b'\n').or((line.len() > PIPE).then_some(line.len()))
+    {
+        let rest = line.split_off(end);
+        line.split(|byte| *byte == b'\n').for_each(|line| told(&String::from_utf8_lossy(line)));
+        *line = rest.strip_prefix(b"\n").unwrap_or(&rest).to_vec();
+    }
+    Ok(Some(output))
+}

@@ -1,0 +1,101 @@
+//! What somebody made in a unit beside our trees. Other worktrees of the host's repository are given up and put back
+//! with ours: it would go on naming a place that is gone, and hold the only index and HEAD of what is in the trash.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use abide_model::Isolation;
+use abide_model::recipe::Mount;
+
+use crate::command::Deadline;
+use crate::error::{Doing as _, GitError};
+use crate::removal::release::release_site;
+use crate::removal::restore::restore_site;
+use crate::site::{Record, Site, first_free, tree};
+use crate::{files, gitdir};
+
+/// Where the notes about such worktrees are. No mount's are there: the name of a tree never begins with a dot.
+const NOTES: &str = "git/.beside";
+/// Where such a worktree is in the unit.
+const PLACE: &str = "place.json";
+
+/// The names of what is next to the trees of `mounts` in the unit at `unit`.
+pub fn beside(unit: &Path, mounts: &[&Mount]) -> Result<Vec<String>, GitError> {
+    let dir = unit.join("tree");
+    let mut found: Vec<String> = entries(&dir)?
+        .iter()
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .filter(|name| mounts.iter().all(|mount| mount.tree.as_ref() != Some(name)))
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// Makes the repositories of `mounts` forget every other worktree in the unit, as [`release`](crate::removal::release()) does for
+/// a mount's own.
+pub fn release_beside(unit: &Path, mounts: &[&Mount], limit: Duration) -> Result<(), GitError> {
+    let deadline = Deadline::within(limit);
+    let unit = canonical(unit);
+    for site in noted(&unit)? {
+        release_site(&site, deadline)?;
+    }
+    let ours: Vec<PathBuf> = mounts.iter().filter_map(|mount| tree(&unit, mount)).collect();
+    for mount in mounts {
+        let Some(site) = Site::of(&unit, mount) else { continue };
+        let Some(Record { repo, isolation: Isolation::Worktree, .. }) = site.record()? else { continue };
+        if !repo.is_dir() {
+            continue;
+        }
+        for (_, tree) in gitdir::registrations(&repo)? {
+            // One whose files are gone holds nothing, and git itself will prune it.
+            let Ok(place) = tree.strip_prefix(&unit) else { continue };
+            if ours.contains(&tree) || !tree.is_dir() {
+                continue;
+            }
+            let all = unit.join(NOTES);
+            let notes = all.join(first_free("worktree", |name| !all.join(name).exists()));
+            let site = Site { tree: tree.clone(), notes, source: repo.clone() };
+            site.write_record(&Record::of_worktree(&repo))?;
+            site.write(PLACE, &place)?;
+            release_site(&site, deadline)?;
+        }
+    }
+    Ok(())
+}
+
+/// Undoes [`release_beside`], and gives what the operator should know.
+pub fn restore_beside(unit: &Path, limit: Duration) -> Result<Vec<String>, GitError> {
+    let mut notices = Vec::new();
+    for site in noted(&canonical(unit))? {
+        notices.extend(restore_site(&site, Deadline::within(limit))?.notices);
+        files::remove(&site.notes)?;
+    }
+    Ok(notices)
+}
+
+/// The worktrees that a release has begun to give up.
+fn noted(unit: &Path) -> Result<Vec<Site>, GitError> {
+    let mut found = Vec::new();
+    for notes in entries(&unit.join(NOTES))? {
+        let mut site = Site { tree: PathBuf::new(), notes, source: PathBuf::new() };
+        if let Some(place) = site.read::<PathBuf>(PLACE)? {
+            site.tree = unit.join(place);
+            found.extend(site.tree.is_dir().then_some(site));
+        }
+    }
+    Ok(found)
+}
+
+fn canonical(unit: &Path) -> PathBuf {
+    unit.canonicalize().unwrap_or_else(|_| unit.to_owned())
+}
+
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, GitError> {
+    let read = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.doing("read", dir)?,
+    };
+    read.map(|entry| Ok(entry.doing("read", dir)?.path())).collect()
+}

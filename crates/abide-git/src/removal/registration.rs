@@ -1,0 +1,158 @@
+//! What the host's repository knows of our worktrees: which they are, and how it forgets one.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use abide_model::InstanceId;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::command::{Deadline, Git};
+use crate::error::{Doing as _, GitError};
+use crate::evidence::ahead::Safe;
+use crate::evidence::refs;
+use crate::evidence::refs::{HEADS, SCRATCH};
+use crate::gitdir;
+
+/// A worktree of ours that a repository knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// Whose it is.
+    pub id: InstanceId,
+    /// Where the tree should be.
+    pub tree: PathBuf,
+    /// The branch it has checked out; none for a detached HEAD.
+    pub branch: Option<String>,
+    repo: PathBuf,
+    admin: PathBuf,
+}
+
+/// Why our worktrees are locked; it also says whose they are.
+pub(crate) fn reason(id: InstanceId) -> String {
+    format!("in use by abide {}", id.display_name())
+}
+
+fn owner(admin: &Path) -> Option<InstanceId> {
+    let reason = fs::read_to_string(admin.join("locked")).ok()?;
+    reason.trim_end().strip_prefix("in use by abide ab-")?.parse().ok()
+}
+
+/// The worktrees of the repository that `dir` is in that belong to instances.
+pub fn registered(dir: &Path, limit: Duration) -> Result<Vec<Registration>, GitError> {
+    let git = Git::at(dir, Deadline::within(limit));
+    let repo = git.path(["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+    let git = Git::of_repository(&repo, git.deadline());
+    let mut found = Vec::new();
+    for (admin, tree) in gitdir::registrations(&repo)? {
+        let Some(id) = owner(&admin) else { continue };
+        let branch = gitdir::head_branch(&admin, &git)?;
+        let branch = branch.and_then(|full| full.strip_prefix(HEADS).map(str::to_owned));
+        found.push(Registration { id, tree, branch, repo: repo.clone(), admin });
+    }
+    Ok(found)
+}
+
+/// What became of a worktree that nobody owns any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forgotten {
+    /// Nothing of it is left.
+    Whole,
+    /// Its branch stays, because it has commits that nothing else has.
+    KeptBranch(String),
+    /// All of it stays, for this reason.
+    Kept(&'static str),
+}
+
+/// Makes the repository forget a worktree whose tree is gone. To be called only if its instance is gone too.
+pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten, GitError> {
+    let Registration { id, tree, branch, repo, admin } = registration;
+    if tree.symlink_metadata().is_ok() {
+        return Ok(Forgotten::Kept("its tree is still there"));
+    }
+    if owner(admin) != Some(*id) {
+        return Ok(Forgotten::Kept("it is not abide's any more"));
+    }
+    let git = Git::of_repository(repo, Deadline::within(limit));
+    let refs = refs::all(&git)?;
+    let full = branch.as_ref().map(|name| format!("{HEADS}{name}"));
+    let tip = match &full {
+        Some(full) => refs.iter().find(|r| r.name == *full).map(|r| r.oid.clone()),
+        None => Some(gitdir::git(admin, &git).text(["rev-parse", "--verify", "HEAD"])?),
+    };
+    let kept = refs.iter().filter(|r| refs::keeps(&r.name)).map(|r| &r.oid);
+    let only_copy = !Safe::new(&git, kept).beyond(tip.as_deref())?.is_empty();
+    if full.is_none() && only_copy {
+        return Ok(Forgotten::Kept("its HEAD has commits that nothing else has"));
+    }
+    // The branch before the registration: after a crash in between, the registration still leads here.
+    let kept_branch = match (full, tip) {
+        (Some(_), Some(_)) if only_copy => branch.clone(),
+        (Some(full), Some(tip)) if full.starts_with(SCRATCH) => {
+            git.run(["update-ref", "-d", &full, &tip])?;
+            None
+        }
+        _ => None,
+    };
+    remove(repo, admin)?;
+    Ok(kept_branch.map_or(Forgotten::Whole, Forgotten::KeptBranch))
+}
+
+/// Waits until no other tree is being registered in `repo`, for as long as what is returned is held: git takes another's
+/// half-written registration for a damaged one, and gives up. The lock is on the directory itself, so it leaves no file.
+pub(crate) fn turn(repo: &Path, deadline: Deadline) -> Result<File, GitError> {
+    let dir = File::open(repo).doing("open", repo)?;
+    // Where locks do not work, there is no more to be done than what git itself does.
+    while let Err(Errno::WOULDBLOCK) = flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+        if deadline.left().is_zero() {
+            return Err(GitError::io("wait for a turn in", repo, io::ErrorKind::TimedOut.into()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(dir)
+}
+
+/// The directory in which `repo` keeps what belongs to the worktree at `tree`, also if that has moved since with the
+/// unit that it is in, and so with the name of its instance.
+pub(crate) fn of_tree(repo: &Path, tree: &Path) -> Result<Option<PathBuf>, GitError> {
+    let known = gitdir::registrations(repo)?;
+    let id = tree.ancestors().nth(2).and_then(Path::file_name).and_then(|name| name.to_str()?.parse().ok());
+    // Where something is at the old place, ours is a copy of it.
+    let moved = |(admin, at): &&(PathBuf, PathBuf)| {
+        id.is_some()
+            && owner(admin) == id
+            && at.file_name() == tree.file_name()
+            && at.symlink_metadata().is_err()
+    };
+    let found = known.iter().find(|(_, at)| at == tree).or_else(|| known.iter().find(moved));
+    Ok(found.map(|(admin, _)| admin.clone()))
+}
+
+/// Deletes what `repo` keeps for a worktree, as `git worktree prune` would. The file by which it is found goes last, so
+/// that a deletion which was cut short is found again.
+pub(crate) fn remove(repo: &Path, admin: &Path) -> Result<(), GitError> {
+    let delete = || -> io::Result<()> {
+        for entry in fs::read_dir(admin)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false if entry.file_name() != "gitdir" => fs::remove_file(entry.path())?,
+                false => {}
+            }
+        }
+        fs::remove_dir_all(admin)
+    };
+    match delete() {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::io("remove", admin, error)),
+        _ => {
+            tidy(repo);
+            Ok(())
+        }
+    }
+}
+
+/// Removes the directory of worktrees once it is empty, as git does.
+pub(crate) fn tidy(repo: &Path) {
+    let _ = fs::remove_dir(repo.join("worktrees"));
+}

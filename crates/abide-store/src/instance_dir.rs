@@ -1,0 +1,177 @@
+//! One unit: reading it where it lies, and holding its lock.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use abide_model::{Instance, InstanceId, Status, Timestamp};
+use abide_sys::{atomic, crash};
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+
+use crate::damage::Damage;
+use crate::dir;
+use crate::error::{Doing as _, Error, IoFailure, Result};
+use crate::layout::{INSTANCES, MANIFEST, NO_WORK, TRASH, TrashName};
+use crate::lock::{self, Failure, Hold};
+use crate::manifest::{Reader, Trouble};
+use crate::staging::Staging;
+use crate::store::Store;
+
+/// The directory of a unit, which must be a directory and not a link to one.
+fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {
+    dir::open(shelf, name).map_err(|errno| match errno {
+        Errno::NOENT => Trouble::Absent,
+        Errno::NOTDIR | Errno::LOOP => {
+            Trouble::Damaged(match dir::stat(shelf, name).map(|s| dir::kind(&s)) {
+                Ok(FileType::Symlink) => Damage::LINK,
+                _ => Damage::NOT_A_DIRECTORY,
+            })
+        }
+        Errno::ACCESS | Errno::PERM => Trouble::Damaged(Damage::unreadable("the directory", errno)),
+        errno => Trouble::System(errno),
+    })
+}
+
+/// The manifest of the unit `name` on `shelf`, which belongs to the instance `id`.
+pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instance, Trouble> {
+    let unit = open(shelf, name)?;
+    match Reader::new().read(&unit, MANIFEST, id) {
+        // While we looked it was either emptied, which is damage, or taken away, which is not.
+        Err(Trouble::Absent) => match dir::is_still(&unit, shelf, name) {
+            Ok(true) => Err(Trouble::Damaged(Damage::MISSING)),
+            Ok(false) => Err(Trouble::Absent),
+            Err(errno) => Err(Trouble::System(errno)),
+        },
+        read => read,
+    }
+}
+
+/// A unit whose lock is held, on whichever shelf it lies.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) dir: OwnedFd,
+    _lock: OwnedFd,
+}
+
+impl Held {
+    /// Takes the lock of the unit `name` on `shelf`.
+    pub(crate) fn take(shelf: &OwnedFd, name: &str, patience: Duration) -> Result<Self, Failure> {
+        let dir = open(shelf, name).map_err(|trouble| match trouble {
+            Trouble::Absent => Failure::Absent,
+            Trouble::Damaged(damage) => Failure::Damaged(damage),
+            Trouble::System(errno) => Failure::System(errno),
+        })?;
+        let lock = lock::take(&dir, Hold::Alone, patience).map_err(|failure| match failure {
+            // The directory was deleted under us.
+            Failure::System(Errno::NOENT) => Failure::Absent,
+            failure => failure,
+        })?;
+        // Whoever had the lock before us may have moved the unit away: then this is the lock of something else now.
+        match dir::is_still(&dir, shelf, name) {
+            Ok(true) => Ok(Self { dir, _lock: lock }),
+            Ok(false) => Err(Failure::Absent),
+            Err(errno) => Err(Failure::System(errno)),
+        }
+    }
+}
+
+/// The lock of an instance. Nobody else changes or removes it until this is dropped.
+#[derive(Debug)]
+pub struct UnitLock {
+    store: Store,
+    shelf: OwnedFd,
+    held: Held,
+    instance: Instance,
+}
+
+impl UnitLock {
+    pub(crate) fn take(store: &Store, id: InstanceId) -> Result<Self> {
+        // A damaged unit is left exactly as it is: not even a missing lock file is made in it.
+        store.read(id)?;
+        let path = store.layout().unit(id);
+        let shelf = store.open_section(INSTANCES)?;
+        let held = Held::take(&shelf, id.as_str(), store.patience())
+            .map_err(|failure| failure.of_unit(id, &path, store.patience()))?;
+        let instance = read(&shelf, id.as_str(), id).map_err(|trouble| trouble.with(id, &path))?;
+        Ok(Self { store: store.clone(), shelf, held, instance })
+    }
+
+    /// Whose lock it is.
+    pub fn id(&self) -> InstanceId {
+        self.instance.id
+    }
+
+    /// What is in the manifest.
+    pub fn instance(&self) -> &Instance {
+        &self.instance
+    }
+
+    /// Where the unit is.
+    fn path(&self) -> PathBuf {
+        self.store.layout().unit(self.id())
+    }
+
+    /// Replaces the manifest.
+    pub fn write(&mut self, instance: &Instance) -> Result<()> {
+        let id = self.id();
+        if instance.id != id {
+            let reason = format!("it says that it is {}", instance.id);
+            return Err(Error::Unwritable { id, reason });
+        }
+        let staging = Staging::enter(&self.store)?;
+        let written = staging.write_manifest(instance, &self.held.dir, &self.path());
+        if matches!(written, Ok(()) | Err(Error::NotDurable(_))) {
+            self.instance = instance.clone();
+        }
+        written
+    }
+
+    /// Writes down, before the unit goes to the trash, whether it holds work. What nobody wrote that about counts as work.
+    pub fn note_work(&self, work: bool) -> Result<()> {
+        match rustix::fs::unlinkat(&self.held.dir, NO_WORK, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(IoFailure::new("remove", self.path().join(NO_WORK), errno).into()),
+        }
+        if !work {
+            // Without it, the unit only stays longer.
+            let _ = atomic::write(&self.held.dir, NO_WORK, b"", 0o600);
+        }
+        Ok(())
+    }
+
+    /// Moves the unit to the trash, if it is [`Status::Ending`]. The move is the moment of removal: before it the
+    /// instance is there, after it it is not.
+    pub fn trash(self, now: Timestamp) -> Result<TrashName> {
+        let id = self.id();
+        let Status::Ending(_) = &self.instance.status.status else {
+            return Err(Error::NotEnding { id, status: self.instance.status.status.to_string() });
+        };
+        let trash = self.store.open_section(TRASH)?;
+        crash::point("store.trash.locked");
+        let name = self.move_to(&trash, now)?;
+        crash::point("store.trash.renamed");
+        let layout = self.store.layout();
+        rustix::fs::fsync(&trash).doing("sync", layout.trash()).map_err(Error::NotDurable)?;
+        rustix::fs::fsync(&self.shelf).doing("sync", layout.instances()).map_err(Error::NotDurable)?;
+        tracing::info!(%id, %name, "moved to the trash");
+        Ok(name)
+    }
+
+    fn move_to(&self, trash: &OwnedFd, now: Timestamp) -> Result<TrashName> {
+        /// A clock that was turned back may find its names taken; a thousand of them are not taken by accident.
+        const TRIES: i64 = 1000;
+        let id = self.id();
+        for later in 0..TRIES {
+            let name = TrashName::new(id, Timestamp(now.0.saturating_add(later)));
+            match dir::move_to_free(&self.shelf, id.as_str(), trash, name.to_string()) {
+                Ok(()) => return Ok(name),
+                Err(Errno::EXIST) => {}
+                Err(errno) => {
+                    return Err(IoFailure::new("move to the trash", self.path(), errno).into());
+                }
+            }
+        }
+        Err(Error::Taken { path: self.store.layout().trashed(&TrashName::new(id, now)) })
+    }
+}

@@ -1,0 +1,5 @@
+//! The whole state as bytes, and back.
+
+pub(crate) mod dump;
+pub(crate) mod encoding;
+pub(crate) mod state;

@@ -1,0 +1,262 @@
+//! The parts of the state that a checkpoint writes one by one, each with the way to read it back.
+//!
+//! Screens, scrollback and the tables of clusters and links are not here: `dump` writes those in bulk.
+
+use crate::checkpoint::encoding::{Reader, Writer};
+use crate::colors::Palette;
+use crate::modes::{ModeSet, MouseEncoding, MouseMode};
+use crate::options::Rgb;
+use crate::parse::charset::{Charset, Charsets};
+use crate::parse::params::Params;
+use crate::parse::parser::{MAX_CLIPBOARD, State};
+use crate::status::{ProgramStatus, parse_state};
+use crate::switch::MAX_SAVED;
+use crate::term::Term;
+use crate::titles::MAX_STACK;
+use crate::vt::{Caret, Margins, Protection, SavedCursor};
+
+/// A part of the state.
+pub(crate) struct Part {
+    pub(crate) save: fn(&Term, &mut Writer),
+    pub(crate) load: fn(&mut Term, &mut Reader) -> Option<()>,
+}
+
+/// All parts, in the order of a checkpoint.
+pub(crate) const PARTS: [Part; 9] = [
+    Part { save: save_parser, load: load_parser },
+    Part { save: save_cursor, load: load_cursor },
+    Part { save: save_margins, load: load_margins },
+    Part { save: save_modes, load: load_modes },
+    Part { save: save_saved, load: load_saved },
+    Part { save: save_keyboard, load: load_keyboard },
+    Part { save: save_colors, load: load_colors },
+    Part { save: save_titles, load: load_titles },
+    Part { save: save_status, load: load_status },
+];
+
+fn save_parser(term: &Term, w: &mut Writer) {
+    let parser = &term.parser;
+    w.u8(parser.state as u8);
+    let (values, colons, any, full) = parser.sequence.params.to_parts();
+    w.usize(values.len());
+    values.iter().for_each(|n| w.u16(*n));
+    w.u32(colons);
+    w.bool(any);
+    w.bool(full);
+    w.u8(parser.sequence.marker);
+    w.u8(parser.sequence.intermediate);
+    w.u8(parser.sequence.last);
+    w.bytes(&parser.string);
+    w.bool(parser.overflowed);
+    w.bytes(&parser.partial[..usize::from(parser.partial_len)]);
+}
+
+fn load_parser(term: &mut Term, r: &mut Reader) -> Option<()> {
+    let parser = &mut term.parser;
+    parser.state = State::from_u8(r.u8()?)?;
+    let values = r.list(32, Reader::u16)?;
+    parser.sequence.params = Params::from_parts(&values, r.u32()?, r.bool()?, r.bool()?)?;
+    parser.sequence.marker = r.u8()?;
+    parser.sequence.intermediate = r.u8()?;
+    parser.sequence.last = r.u8()?;
+    parser.string = Some(r.bytes()?).filter(|bytes| bytes.len() <= MAX_CLIPBOARD)?.to_vec();
+    parser.overflowed = r.bool()?;
+    let partial = Some(r.bytes()?).filter(|bytes| bytes.len() < 4)?;
+    parser.partial[..partial.len()].copy_from_slice(partial);
+    parser.partial_len = partial.len() as u8;
+    Some(())
+}
+
+fn save_caret(caret: Caret, w: &mut Writer) {
+    w.u16(caret.x as u16);
+    w.u16(caret.y as u16);
+    w.bool(caret.pending);
+}
+
+fn load_caret(r: &mut Reader) -> Option<Caret> {
+    Some(Caret { x: r.u16()?.into(), y: r.u16()?.into(), pending: r.bool()? })
+}
+
+fn save_charsets(charsets: &Charsets, w: &mut Writer) {
+    charsets.sets.iter().for_each(|set| w.u8(*set as u8));
+    w.u8(charsets.active);
+    w.option(charsets.single, Writer::u8);
+}
+
+fn load_charsets(r: &mut Reader) -> Option<Charsets> {
+    let mut sets = [Charset::Ascii; 4];
+    for set in &mut sets {
+        *set = Charset::from_u8(r.u8()?);
+    }
+    let charsets = Charsets { sets, active: r.u8()?, single: r.option(Reader::u8)? };
+    (charsets.active < 4 && charsets.single.is_none_or(|n| n < 4)).then_some(charsets)
+}
+
+fn save_cursor(term: &Term, w: &mut Writer) {
+    let vt = &term.vt;
+    save_caret(vt.caret, w);
+    w.pen(vt.pen);
+    save_charsets(&vt.charsets, w);
+    w.u8(vt.protection as u8);
+    w.option(vt.last_char, |w, c| w.u32(c as u32));
+    w.u8(vt.cursor_style);
+}
+
+fn load_cursor(term: &mut Term, r: &mut Reader) -> Option<()> {
+    let vt = &mut term.vt;
+    let caret = load_caret(r)?;
+    vt.caret = Some(caret).filter(|caret| caret.x < vt.cols() && caret.y < vt.rows())?;
+    vt.pen = r.pen()?;
+    vt.charsets = load_charsets(r)?;
+    vt.protection = match r.u8()? {
+        0 => Protection::Off,
+        1 => Protection::Iso,
+        _ => Protection::Dec,
+    };
+    vt.last_char = r.option(|r| char::from_u32(r.u32()?).filter(|c| !c.is_control()))?;
+    vt.cursor_style = r.u8()?.min(6);
+    Some(())
+}
+
+fn save_margins(term: &Term, w: &mut Writer) {
+    let Margins { top, bottom, left, right } = term.vt.margins;
+    [top, bottom, left, right].into_iter().for_each(|n| w.u16(n as u16));
+    term.vt.tabs.0.iter().for_each(|word| w.u64(*word));
+}
+
+fn load_margins(term: &mut Term, r: &mut Reader) -> Option<()> {
+    let vt = &mut term.vt;
+    let [top, bottom, left, right] = [r.u16()?, r.u16()?, r.u16()?, r.u16()?].map(usize::from);
+    let valid = top <= bottom && bottom < vt.rows() && left < right && right < vt.cols();
+    vt.margins = valid.then_some(Margins { top, bottom, left, right })?;
+    for word in vt.tabs.0.iter_mut() {
+        *word = r.u64()?;
+    }
+    Some(())
+}
+
+fn save_modes(term: &Term, w: &mut Writer) {
+    let vt = &term.vt;
+    w.u64(vt.modes.0);
+    w.u8(vt.mouse as u8);
+    w.u8(vt.mouse_encoding as u8);
+    w.usize(vt.saved_modes.len());
+    for (number, on) in &vt.saved_modes {
+        w.u16(*number);
+        w.bool(*on);
+    }
+    w.bool(vt.alternate);
+    w.u8(vt.level);
+    w.bool(vt.eight_bit);
+    w.bool(vt.rectangle_extent);
+    w.u8(vt.checksum_flags);
+}
+
+fn load_modes(term: &mut Term, r: &mut Reader) -> Option<()> {
+    let vt = &mut term.vt;
+    vt.modes = ModeSet(r.u64()?);
+    vt.mouse = MouseMode::from_u8(r.u8()?);
+    vt.mouse_encoding = MouseEncoding::from_u8(r.u8()?);
+    vt.saved_modes = r.list(MAX_SAVED, |r| Some((r.u16()?, r.bool()?)))?;
+    vt.alternate = r.bool()?;
+    vt.keyboard.switch(vt.alternate);
+    vt.level = r.u8()?.clamp(1, 5);
+    vt.eight_bit = r.bool()?;
+    vt.rectangle_extent = r.bool()?;
+    vt.checksum_flags = r.u8()?;
+    Some(())
+}
+
+fn save_saved(term: &Term, w: &mut Writer) {
+    for saved in &term.vt.saved {
+        w.option(saved.as_ref(), |w, saved| {
+            save_caret(saved.caret, w);
+            w.pen(saved.pen);
+            save_charsets(&saved.charsets, w);
+            w.bool(saved.origin);
+        });
+    }
+}
+
+fn load_saved(term: &mut Term, r: &mut Reader) -> Option<()> {
+    for saved in &mut term.vt.saved {
+        *saved = r.option(|r| {
+            Some(SavedCursor {
+                caret: load_caret(r)?,
+                pen: r.pen()?,
+                charsets: load_charsets(r)?,
+                origin: r.bool()?,
+            })
+        })?;
+    }
+    Some(())
+}
+
+fn save_keyboard(term: &Term, w: &mut Writer) {
+    term.vt.keyboard.stacks.iter().for_each(|stack| w.bytes(stack));
+    w.u8(term.vt.keyboard.modify_other_keys);
+}
+
+fn load_keyboard(term: &mut Term, r: &mut Reader) -> Option<()> {
+    for stack in &mut term.vt.keyboard.stacks {
+        *stack = Some(r.bytes()?).filter(|bytes| bytes.len() <= 16)?.to_vec();
+    }
+    term.vt.keyboard.modify_other_keys = r.u8()?.min(2);
+    Some(())
+}
+
+fn save_colors(term: &Term, w: &mut Writer) {
+    let changed = &term.vt.palette.changed;
+    w.usize(changed.len());
+    for (n, Rgb { r, g, b }) in changed {
+        w.u16(*n);
+        [*r, *g, *b].into_iter().for_each(|n| w.u8(n));
+    }
+}
+
+fn load_colors(term: &mut Term, r: &mut Reader) -> Option<()> {
+    let colors = r.list(512, |r| Some((r.u16()?, Rgb::new(r.u8()?, r.u8()?, r.u8()?))))?;
+    if !colors.iter().all(|(n, _)| Palette::is_valid_key(*n)) {
+        return None;
+    }
+    term.vt.palette.changed = colors.into_iter().collect();
+    Some(())
+}
+
+fn save_titles(term: &Term, w: &mut Writer) {
+    let titles = &term.vt.titles;
+    w.text(&titles.window);
+    w.usize(titles.stack.len());
+    for title in &titles.stack {
+        w.option(title.as_deref(), Writer::text);
+    }
+    w.option(term.vt.cwd.as_deref(), Writer::text);
+}
+
+fn load_titles(term: &mut Term, r: &mut Reader) -> Option<()> {
+    let titles = &mut term.vt.titles;
+    titles.window = r.text()?;
+    titles.stack = r.list(MAX_STACK, |r| r.option(Reader::text))?;
+    term.vt.cwd = r.option(Reader::text)?;
+    Some(())
+}
+
+fn save_status(term: &Term, w: &mut Writer) {
+    w.option(term.vt.status.as_ref(), |w, status| {
+        w.text(status.state.as_str());
+        for field in [&status.id, &status.app, &status.kind, &status.title, &status.message] {
+            w.option(field.as_deref(), Writer::text);
+        }
+        w.option(status.progress, Writer::u8);
+    });
+}
+
+fn load_status(term: &mut Term, r: &mut Reader) -> Option<()> {
+    term.vt.status = r.option(|r| {
+        let state = parse_state(r.text()?.as_bytes());
+        let mut text = || r.option(Reader::text);
+        let (id, app, kind, title, message) = (text()?, text()?, text()?, text()?, text()?);
+        Some(ProgramStatus { state, id, app, kind, progress: r.option(Reader::u8)?, title, message })
+    })?;
+    Some(())
+}
