@@ -26,16 +26,18 @@ const BY_HAND: [(&str, &[&str]); 2] = [
 fn main() {
     let dir = tempfile::tempdir().unwrap();
     let repo = repository(dir.path());
-    let unit = dir.path().join("unit");
+    let instance_dir = dir.path().join("instance_dir");
     let mounts: Vec<Mount> = (0..MOUNTS).map(|n| mount(&repo, n)).collect();
     for mount in &mounts {
         let id = "k7p9m2xq".parse().unwrap();
-        let wanted = Wanted { id, unit: &unit, mount, base: None, branch: None, limit: LIMIT };
+        let wanted =
+            Wanted { id, instance_dir: &instance_dir, mount, base: None, branch: None, limit: LIMIT };
         abide_git::materialise(&wanted, &mut |_| {}).unwrap();
     }
-    let trees: Vec<PathBuf> = mounts.iter().map(|mount| abide_git::tree(&unit, mount).unwrap()).collect();
+    let trees: Vec<PathBuf> =
+        mounts.iter().map(|mount| abide_git::tree(&instance_dir, mount).unwrap()).collect();
     println!("{MOUNTS} worktrees with {FILES} files each, {ROUNDS} rounds; median (fastest to slowest)");
-    let all: Vec<_> = mounts.iter().map(|mount| (unit.as_path(), mount)).collect();
+    let all: Vec<_> = mounts.iter().map(|mount| (instance_dir.as_path(), mount)).collect();
     let look = || abide_git::evidence_of(&all, LIMIT);
     compare("nothing was done in them", &trees, Verdict::Clean, look);
     for (n, tree) in trees.iter().enumerate() {

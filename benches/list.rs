@@ -19,7 +19,7 @@ fn main() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("home")).unwrap();
     let size = fill(&store);
-    println!("{UNITS} units, {size} bytes of manifest each; median (fastest to slowest)");
+    println!("{UNITS} instances, {size} bytes of manifest each; median (fastest to slowest)");
     println!();
     report("list", LISTINGS, || assert_eq!(store.list().unwrap().len() as u64, UNITS));
 
@@ -59,16 +59,16 @@ fn processor_time() -> Duration {
     Duration::try_from(time).unwrap()
 }
 
-/// Puts the units there as plain files: making each durably would take longer than everything that is measured.
+/// Puts the instance directories there as plain files: making each durably would take longer than everything that is measured.
 fn fill(store: &Store) -> usize {
     let mut size = 0;
     for n in 0..UNITS {
         let id = InstanceId::from_bits(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24);
-        let unit = store.layout().unit(id);
+        let instance_dir = store.layout().instance_dir(id);
         let bytes = serde_json::to_vec_pretty(&instance(id)).unwrap();
         size = bytes.len();
-        std::fs::create_dir(&unit).unwrap();
-        std::fs::write(unit.join("instance.json"), bytes).unwrap();
+        std::fs::create_dir(&instance_dir).unwrap();
+        std::fs::write(instance_dir.join("instance.json"), bytes).unwrap();
     }
     size
 }

@@ -289,9 +289,9 @@ pub fn fork(agent: &'static Agent) {
 pub fn loses(agent: &'static Agent, lost: fn(&Machine, &str)) {
     let machine = Machine::with(agent);
     let id = converse(&machine);
-    let unit = machine.host.home().join("instances").join(&id);
+    let instance_dir = machine.host.home().join("instances").join(&id);
     let kept = |part: &str| {
-        let of_session = std::fs::read_dir(unit.join("vault/s1")).into_iter().flatten().flatten();
+        let of_session = std::fs::read_dir(instance_dir.join("vault/s1")).into_iter().flatten().flatten();
         let copies = of_session.map(|dir| std::fs::read_to_string(dir.path().join("conversation.json")));
         copies.flatten().any(|copy| copy.contains(part))
     };

@@ -140,8 +140,8 @@ fn conversations_that_hooks_report_are_written_down_once() {
             &format!("called {}", line.split('|').take(2).collect::<Vec<_>>().join(" ")),
         );
     }
-    let unit = host.home().join("instances").join(&id);
-    let written = fs::read_to_string(unit.join("state/conversations.jsonl")).unwrap();
+    let instance_dir = host.home().join("instances").join(&id);
+    let written = fs::read_to_string(instance_dir.join("state/conversations.jsonl")).unwrap();
     let lines: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ids: Vec<&str> = lines.iter().map(|line| line["conversation"].as_str().unwrap()).collect();
     assert_eq!(ids, [CLAUDE, next], "{written}");

@@ -239,8 +239,8 @@ fn the_id_survives_the_loss_of_everything_beside_the_manifest() {
     let id = host.load_agent("claude", &[]);
     host.say(&id, "only the manifest is left");
     host.stop(&id);
-    let unit = host.home().join("instances").join(&id);
-    for entry in std::fs::read_dir(&unit).unwrap().flatten() {
+    let instance_dir = host.home().join("instances").join(&id);
+    for entry in std::fs::read_dir(&instance_dir).unwrap().flatten() {
         if entry.file_type().unwrap().is_dir() {
             std::fs::remove_dir_all(entry.path()).unwrap();
         }

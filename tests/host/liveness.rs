@@ -102,8 +102,8 @@ fn another_machine_that_shares_the_home_changes_nothing_and_says_what_to_do() {
         command.args(args).env("ABIDE_TEST_MACHINE", "another").env("ABIDE_TEST_BOOT", "another");
         said(&mut command)
     };
-    let unit = host.home().join("instances").join(&id);
-    let before = std::fs::read(unit.join("instance.json")).unwrap();
+    let instance_dir = host.home().join("instances").join(&id);
+    let before = std::fs::read(instance_dir.join("instance.json")).unwrap();
     let seen = elsewhere(&["ls"]);
     assert!(seen.contains("not known") && seen.contains("--not-running"), "{seen}");
     for verb in
@@ -113,11 +113,14 @@ fn another_machine_that_shares_the_home_changes_nothing_and_says_what_to_do() {
         assert!(told.contains("another machine") || verb[0] == "resume", "{verb:?}: {told}");
     }
     elsewhere(&["prune", "--yes"]);
-    assert_eq!(std::fs::read(unit.join("instance.json")).unwrap(), before);
-    assert!(exists(unit.join("run/sock")), "without its socket a run that goes on could not be reached");
+    assert_eq!(std::fs::read(instance_dir.join("instance.json")).unwrap(), before);
+    assert!(
+        exists(instance_dir.join("run/sock")),
+        "without its socket a run that goes on could not be reached"
+    );
     // Where it was started it is known.
     assert_eq!(host.state(&id), "restorable (crashed)");
-    assert!(!exists(unit.join("run/sock")));
+    assert!(!exists(instance_dir.join("run/sock")));
     let taken_up = elsewhere(&["resume", &id, "--detach"]);
     assert!(
         taken_up.contains("is back") || taken_up.contains("ab-"),

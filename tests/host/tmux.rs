@@ -372,7 +372,7 @@ fn only_sessions_of_ours_whose_instance_is_gone_are_swept() {
     let others = host.load(&[]);
     host.set("ABIDE_HOME", &home);
     let pid = host.pid(&lost, 0);
-    std::fs::rename(home.join("instances").join(&lost), host.path("unit")).unwrap();
+    std::fs::rename(home.join("instances").join(&lost), host.path("instance_dir")).unwrap();
     std::fs::rename(home.join("instances"), host.path("hidden")).unwrap();
     host.abide(["ls"]);
     assert!(alive(pid), "a home that can not be seen has no orphans");
@@ -567,7 +567,7 @@ fn dropping_whatever_reaches_a_session_ends_nothing() {
         assert_eq!(host.state(&id), "active");
     }
     let id = capsule.load(&[]);
-    let unit = connect::unit(&Store::at(capsule.home()), id.parse().unwrap());
-    drop(connect::connect(&unit).unwrap());
+    let instance_dir = connect::instance_dir(&Store::at(capsule.home()), id.parse().unwrap());
+    drop(connect::connect(&instance_dir).unwrap());
     assert_eq!(capsule.state(&id), "active");
 }

@@ -1,4 +1,4 @@
-//! What is in a unit beside the trees that abide made: somebody's work like any other.
+//! What is in an instance directory beside the trees that abide made: somebody's work like any other.
 
 use abide_testkit::crash_points;
 

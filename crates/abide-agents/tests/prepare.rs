@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use abide_agents::{Begin, FirstTurn, Prepared, Situation, agent, prepare};
 use abide_model::session::Origin;
 use abide_model::{Conversation, Extra, Timestamp};
+
 use fixtures::{A, B, Fixture};
 
 /// A session, as far as starting it goes.

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use abide_wire::exit_record::{ExitRecord, RecordedSession, StopReason};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{CallError, Connection, Decoder};
 use abide_wire::socket;
 
@@ -21,8 +21,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const WORTH_A_WORD: Duration = Duration::from_millis(150);
 
 /// Connects, and agrees on a version.
-pub(super) fn first(unit: &Unit) -> Result<(UnixStream, Decoder), ClientError> {
-    let connection = Connection::connect(unit, FIRST_ANSWER)?;
+pub(super) fn first(instance_dir: &InstanceDir) -> Result<(UnixStream, Decoder), ClientError> {
+    let connection = Connection::connect(instance_dir, FIRST_ANSWER)?;
     let (stream, decoder) = connection.into_parts();
     stream.set_nonblocking(true)?;
     Ok((stream, decoder))
@@ -77,12 +77,12 @@ impl Absence {
     }
 
     /// Tries, if it is time.
-    pub fn try_again(&mut self, unit: &Unit, now: Instant) -> Again {
+    pub fn try_again(&mut self, instance_dir: &InstanceDir, now: Instant) -> Again {
         if now < self.next_try {
             return Again::NotYet;
         }
         self.failed_again(now);
-        match socket::connect(&unit.run_dir()) {
+        match socket::connect(&instance_dir.run_dir()) {
             Ok(stream) if stream.set_nonblocking(true).is_ok() => Again::Connected(stream),
             // The keeper holds the socket open for as long as it lives, with or without a mux.
             Err(err) if matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
@@ -94,8 +94,8 @@ impl Absence {
 }
 
 /// What happened to a capsule that is gone, as far as its exit record tells.
-pub(super) fn why_gone(unit: &Unit) -> AttachEnd {
-    let Ok(Some(record)) = ExitRecord::read(unit) else {
+pub(super) fn why_gone(instance_dir: &InstanceDir) -> AttachEnd {
+    let Ok(Some(record)) = ExitRecord::read(instance_dir) else {
         return AttachEnd::Lost("the capsule is gone, and has left no word why; see `abide ls`".to_owned());
     };
     let ended = |session: &RecordedSession| Some((session.ended_ms?, session.name.clone(), session.exit?));

@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal};
 use abide_model::{TrueColor, vars};
 use abide_sys::signals::Taken;
 use abide_sys::terminal::Terminal;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::CallError;
 use abide_wire::session::{Exit, SessionId};
 
@@ -82,15 +82,15 @@ pub enum ClientError {
     Io(#[from] io::Error),
 }
 
-/// Attaches the terminal to the capsule of `unit`, until the operator leaves or there is nothing more to see. Call it
+/// Attaches the terminal to the capsule of `instance_dir`, until the operator leaves or there is nothing more to see. Call it
 /// with one thread: signals are taken over meanwhile.
-pub fn attach(unit: &Unit, options: &AttachOptions) -> Result<AttachEnd, ClientError> {
+pub fn attach(instance_dir: &InstanceDir, options: &AttachOptions) -> Result<AttachEnd, ClientError> {
     check()?;
-    let (stream, decoder) = connect::first(unit)?;
+    let (stream, decoder) = connect::first(instance_dir)?;
     let signals = Taken::take()?;
     let mut terminal = Terminal::open()?;
     terminal.enter()?;
-    let mut attachment = run::Attachment::new(unit, options, terminal, stream, decoder)?;
+    let mut attachment = run::Attachment::new(instance_dir, options, terminal, stream, decoder)?;
     let ended = attachment.run(&signals);
     drop(attachment);
     Ok(ended?)

@@ -8,7 +8,7 @@ use std::time::Instant;
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals::Taken;
 use abide_sys::terminal::{self, Terminal};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
     Attach, Bye, ByeReason, CallError, Decoder, Event, EventMessage, Hello, Kind, MAX_FRAME, Resize, encode,
     encode_json, header, negotiate,
@@ -31,7 +31,7 @@ const DEFAULT_PREFIX: u8 = 0x02;
 
 /// An attached client.
 pub(super) struct Attachment<'a> {
-    unit: &'a Unit,
+    instance_dir: &'a InstanceDir,
     options: &'a AttachOptions,
     terminal: Terminal,
     env: TerminalEnv,
@@ -66,7 +66,7 @@ enum Loan {
 
 impl<'a> Attachment<'a> {
     pub fn new(
-        unit: &'a Unit,
+        instance_dir: &'a InstanceDir,
         options: &'a AttachOptions,
         mut terminal: Terminal,
         socket: UnixStream,
@@ -78,7 +78,7 @@ impl<'a> Attachment<'a> {
         let socket = Some(socket);
         let (out, typed) = (Vec::new(), Vec::new());
         let mut attachment = Self {
-            unit,
+            instance_dir,
             options,
             terminal,
             env,
@@ -340,14 +340,14 @@ impl<'a> Attachment<'a> {
         if self.socket.is_some() {
             return Ok(None);
         }
-        match absence.try_again(self.unit, now) {
+        match absence.try_again(self.instance_dir, now) {
             Again::Connected(socket) => {
                 self.socket = Some(socket);
                 encode_json(Kind::Hello, &Hello::ours(), &mut self.out)?;
                 self.send_attach(self.shown)?;
             }
             Again::NotYet => {}
-            Again::Gone => return Ok(Some(connect::why_gone(self.unit))),
+            Again::Gone => return Ok(Some(connect::why_gone(self.instance_dir))),
         }
         Ok(None)
     }

@@ -17,7 +17,7 @@ use abide_model::{Instance, Session, vars};
 use abide_places::tmux::pane_process::Heard;
 use abide_store::Store;
 use abide_sys::clock;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::Connection;
 
 pub use abide_agents::activity::watch;
@@ -62,8 +62,8 @@ pub(crate) fn arrange(
     argv: &mut Vec<String>,
     env: &mut BTreeMap<OsString, OsString>,
 ) -> (&'static str, serde_json::Value) {
-    let unit = connect::unit(around.store, instance.id);
-    if let Some(injection) = hooks_of(around, session, &unit, &run, argv, env) {
+    let instance_dir = connect::instance_dir(around.store, instance.id);
+    if let Some(injection) = hooks_of(around, session, &instance_dir, &run, argv, env) {
         match injection.files.iter().try_for_each(|(path, contents)| agent_environment::put(path, contents)) {
             Ok(()) => {
                 let Injection { argv: more, env: vars, .. } = injection;
@@ -71,7 +71,7 @@ pub(crate) fn arrange(
                 *argv = grammar.append(std::mem::take(argv), more.iter().map(String::as_str));
                 env.extend(vars.into_iter().map(|(name, value)| (name.into(), value)));
                 env.insert(vars::ABIDE_EXE.into(), around.exe.clone().into());
-                env.insert(vars::ABIDE_UNIT.into(), unit.path().into());
+                env.insert(vars::ABIDE_UNIT.into(), instance_dir.path().into());
                 env.insert(vars::ABIDE_GENERATION.into(), instance.generation.to_string().into());
             }
             Err(error) => tracing::warn!(instance = %instance.id, session = %session.id, "no hooks: {error}"),
@@ -91,7 +91,7 @@ pub(crate) fn arrange(
 fn hooks_of(
     around: &Surroundings<'_>,
     session: &Session,
-    unit: &Unit,
+    instance_dir: &InstanceDir,
     run: &Running<'_>,
     argv: &[String],
     env: &BTreeMap<OsString, OsString>,
@@ -101,7 +101,7 @@ fn hooks_of(
     if run.agent.typed(argv) == Typed::Command {
         return None;
     }
-    let dir = hook_dir(unit, session);
+    let dir = hook_dir(instance_dir, session);
     let injection = hooks(&Reporter { exe: &around.exe, dir: &dir, argv, help: run.help });
     // What the operator gives is the operator's: of two, an agent takes one.
     let given = |option: &&str| argv.iter().any(|word| word.split('=').next() == Some(option));
@@ -113,9 +113,9 @@ fn hooks_of(
     Some(injection)
 }
 
-/// Where the files of a session's hooks are: in the unit, with which they go.
-fn hook_dir(unit: &Unit, session: &Session) -> PathBuf {
-    unit.state_dir().join("hooks").join(session.id.to_string())
+/// Where the files of a session's hooks are: in the instance directory, with which they go.
+fn hook_dir(instance_dir: &InstanceDir, session: &Session) -> PathBuf {
+    instance_dir.state_dir().join("hooks").join(session.id.to_string())
 }
 
 /// What a hook does: passes on what the agent says on `input`. Whatever goes wrong is nothing to the agent.
@@ -126,26 +126,27 @@ pub fn report(input: impl Read) {
     }
     let session = env::var(vars::ABIDE_SESSION).ok().and_then(|id| id.parse().ok());
     let generation = env::var(vars::ABIDE_GENERATION).ok().and_then(|number| number.parse().ok());
-    let (Some(session), Some(generation), Some(unit)) = (session, generation, env::var_os(vars::ABIDE_UNIT))
+    let (Some(session), Some(generation), Some(instance_dir)) =
+        (session, generation, env::var_os(vars::ABIDE_UNIT))
     else {
         return;
     };
     let Some(report) = hooks::report(&payload, session, generation) else { return };
-    let unit = Unit::new(unit);
-    let heard = match Connection::connect(&unit, HOOK_PATIENCE) {
+    let instance_dir = InstanceDir::new(instance_dir);
+    let heard = match Connection::connect(&instance_dir, HOOK_PATIENCE) {
         // A refusal is in the mux's log.
         Ok(mut mux) => mux.call(&report, HOOK_PATIENCE).is_ok(),
-        Err(_) => Heard::note(&unit, &report).is_ok(),
+        Err(_) => Heard::note(&instance_dir, &report).is_ok(),
     };
     if heard && hooks::meaning(&report).is_some_and(|statement| statement.says == Says::Idle) {
-        keep(&unit);
+        keep(&instance_dir);
     }
 }
 
 /// Keeps what was said by the end of a turn, while the agent has nothing to write and no crash has come between.
-fn keep(unit: &Unit) {
-    let home = unit.path().ancestors().nth(2);
-    let id = unit.path().file_name().and_then(|name| name.to_str()?.parse().ok());
+fn keep(instance_dir: &InstanceDir) {
+    let home = instance_dir.path().ancestors().nth(2);
+    let id = instance_dir.path().file_name().and_then(|name| name.to_str()?.parse().ok());
     let (Some(home), Some(id)) = (home, id) else { return };
     let store = Store::at(home.to_owned());
     if let Ok(instance) = store.read(id) {

@@ -9,7 +9,7 @@ use abide_model::{DecidedBy, Doing, Instance, InstanceId, Liveness, Place, Sessi
 use abide_store::{Entry, Store};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::last_seen::LastSeenAll;
 use abide_wire::protocol::StatusReply;
 use serde::Serialize;
@@ -220,12 +220,12 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
             if let (Some(Liveness::Alive), "active", Ok(id)) =
                 (row.liveness, row.state.as_str(), row.id.parse())
             {
-                match survey.at(connect::unit(store, id)).status() {
+                match survey.at(connect::instance_dir(store, id)).status() {
                     Ok(status) => {
                         follow_conversations(&mut row, store, id, &status);
                         merge(&mut row, status);
-                        note_recorded(&mut row, &connect::unit(store, id));
-                        forget_interruptions(&mut row, &connect::unit(store, id));
+                        note_recorded(&mut row, &connect::instance_dir(store, id));
+                        forget_interruptions(&mut row, &connect::instance_dir(store, id));
                     }
                     Err(error) => tracing::warn!(%id, "no status: {error}"),
                 }
@@ -273,7 +273,7 @@ pub fn add_leftovers(listing: &mut Listing, store: &Store) {
     let processes = SessionProcesses::look();
     for row in kept {
         if let Ok(id) = row.id.parse() {
-            row.leftovers = processes.leftovers(id, &connect::unit(store, id));
+            row.leftovers = processes.leftovers(id, &connect::instance_dir(store, id));
         }
     }
 }
@@ -319,11 +319,11 @@ fn merge(row: &mut Row, status: StatusReply) {
 }
 
 /// What was left open by an earlier run counts until the agent has worked again.
-fn forget_interruptions(row: &mut Row, unit: &Unit) {
+fn forget_interruptions(row: &mut Row, instance_dir: &InstanceDir) {
     let generation = row.generation;
     let left = row.sessions.iter_mut().filter(|session| session.interruption.is_some());
     for session in left {
-        let seen = session.id.parse().ok().map(|id| LastSeenAll::read(unit, generation).of(&id));
+        let seen = session.id.parse().ok().map(|id| LastSeenAll::read(instance_dir, generation).of(&id));
         if seen.is_some_and(|seen| seen.worked) {
             (session.interruption, session.interruption_detail) = (None, None);
         }
@@ -332,9 +332,10 @@ fn forget_interruptions(row: &mut Row, unit: &Unit) {
 
 /// What the keeper wrote down and no one who lives tells: sessions that have ended beside others, and when those that were
 /// started from inside began.
-fn note_recorded(row: &mut Row, unit: &Unit) {
+fn note_recorded(row: &mut Row, instance_dir: &InstanceDir) {
     let generation = row.generation;
-    let record = ExitRecord::read(unit).ok().flatten().filter(|record| record.generation == generation);
+    let record =
+        ExitRecord::read(instance_dir).ok().flatten().filter(|record| record.generation == generation);
     for recorded in record.iter().flat_map(|record| &record.sessions) {
         let id = recorded.id.to_string();
         let known = row.sessions.iter().position(|session| session.id == id);

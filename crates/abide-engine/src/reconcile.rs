@@ -21,7 +21,7 @@ use crate::substrate;
 use crate::substrate::Survey;
 use crate::trees;
 
-/// How long a look waits for a unit that somebody else holds.
+/// How long a look waits for an instance directory that somebody else holds.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long a look may be held up by letting old removals go for good.
 const PURGING: Duration = Duration::from_millis(100);
@@ -41,7 +41,7 @@ pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
 /// Looks at every instance, and gives what there is afterwards. A list that can not be read is an error, and then nothing
 /// is touched.
 pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error> {
-    // Whoever holds a unit for longer is settling it, and a list must not wait for that.
+    // Whoever holds an instance directory for longer is settling it, and a list must not wait for that.
     let store = &store.clone().with_patience(PATIENCE);
     let mut changed = false;
     let entries = store.list()?;
@@ -169,7 +169,7 @@ pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, sur
             let told = |notice: &str| tracing::info!(%id, "{notice}");
             trees::reconnect(store, instance, &told).map(drop)
         }
-        Status::Restorable(_) if connect::unit(store, id).socket().symlink_metadata().is_ok() => {
+        Status::Restorable(_) if connect::instance_dir(store, id).socket().symlink_metadata().is_ok() => {
             finish::finish(store, id, None).map(drop)
         }
         Status::Restorable(_) | Status::Damaged(_) => return false,
@@ -182,7 +182,7 @@ pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, sur
 
 /// Whether the keeper of this run has said that its first session runs.
 fn has_started(store: &Store, instance: &Instance) -> bool {
-    let record = ExitRecord::read(&connect::unit(store, instance.id)).ok().flatten();
+    let record = ExitRecord::read(&connect::instance_dir(store, instance.id)).ok().flatten();
     record.is_some_and(|record| record.generation == instance.generation && record.reason.is_none())
 }
 

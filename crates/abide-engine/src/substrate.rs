@@ -22,7 +22,7 @@ use abide_places::tmux::{Pane, Server};
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
     CallError, EvidenceReply, Input, Refusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
 };
@@ -103,14 +103,14 @@ pub trait Substrate {
     fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble>;
 }
 
-/// The substrate that the last run of `unit` is on.
-pub fn at(unit: Unit) -> Box<dyn Substrate> {
-    Survey::default().at(unit)
+/// The substrate that the last run of `instance_dir` is on.
+pub fn at(instance_dir: InstanceDir) -> Box<dyn Substrate> {
+    Survey::default().at(instance_dir)
 }
 
 /// The substrate that the last run of `id` is on.
 pub fn of(store: &Store, id: InstanceId) -> Box<dyn Substrate> {
-    at(connect::unit(store, id))
+    at(connect::instance_dir(store, id))
 }
 
 /// What tmux servers were found to hold: each is asked once, however many instances it holds.
@@ -121,11 +121,15 @@ pub struct Survey(Arc<Mutex<BTreeMap<PathBuf, Seen>>>);
 type Seen = Arc<Result<Vec<Pane>, String>>;
 
 impl Survey {
-    /// The substrate that the last run of `unit` is on.
-    pub fn at(&self, unit: Unit) -> Box<dyn Substrate> {
-        match ExitRecord::read(&unit).ok().flatten().and_then(|record| tmux::Tmux::new(&unit, record, self)) {
+    /// The substrate that the last run of `instance_dir` is on.
+    pub fn at(&self, instance_dir: InstanceDir) -> Box<dyn Substrate> {
+        match ExitRecord::read(&instance_dir)
+            .ok()
+            .flatten()
+            .and_then(|record| tmux::Tmux::new(&instance_dir, record, self))
+        {
             Some(tmux) => Box::new(tmux),
-            None => Box::new(capsule::Capsule(unit)),
+            None => Box::new(capsule::Capsule(instance_dir)),
         }
     }
 

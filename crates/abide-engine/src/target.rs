@@ -79,7 +79,7 @@ fn running(store: &Store, instance: &Instance) -> Vec<Called> {
 
 /// What the sessions of the last run of `instance` were called when they were started.
 fn recorded(store: &Store, instance: &Instance) -> Vec<Called> {
-    let record = ExitRecord::read(&connect::unit(store, instance.id)).ok().flatten();
+    let record = ExitRecord::read(&connect::instance_dir(store, instance.id)).ok().flatten();
     let record = record.filter(|record| record.generation == instance.generation);
     let sessions = record.into_iter().flat_map(|record| record.sessions);
     sessions.map(|session| (session.id, session.name)).collect()

@@ -32,9 +32,9 @@ pub struct Wish {
     pub branch: Option<String>,
 }
 
-/// The mounts of an instance that is launched from `dir`, in a unit at `unit`. A wish is for the directory itself, or for
+/// The mounts of an instance that is launched from `dir`, in an instance directory at `instance_dir`. A wish is for the directory itself, or for
 /// the configured mount that holds it.
-pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, unit: &Path) -> Vec<Mount> {
+pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, instance_dir: &Path) -> Vec<Mount> {
     let mount = |source: &Path, target: &Path, isolation, copy: &[String], read_only| Mount {
         source: source.to_owned(),
         target: target.to_owned(),
@@ -69,7 +69,7 @@ pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, unit: &
         taken.push(name.clone());
         mount.tree = Some(name);
         // On the host there is no other place to see a tree than where it is.
-        mount.target = abide_git::tree(unit, mount).unwrap_or_else(|| mount.target.clone());
+        mount.target = abide_git::tree(instance_dir, mount).unwrap_or_else(|| mount.target.clone());
     }
     mounts
 }
@@ -105,15 +105,16 @@ pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance,
 
 /// Makes worktrees work again that were removed by hand, or forgotten by git; whether the files of one are new.
 fn repair(around: &Surroundings<'_>, instance: &Instance) -> Result<bool, Error> {
-    let unit = around.store.layout().unit(instance.id);
+    let instance_dir = around.store.layout().instance_dir(instance.id);
     let mut is_new = false;
     for mount in isolated(instance) {
-        let rebuilt = abide_git::rebuild_record(instance.id, &unit, mount, TO_LOOK)?;
+        let rebuilt = abide_git::rebuild_record(instance.id, &instance_dir, mount, TO_LOOK)?;
         rebuilt.iter().for_each(|notice| (around.told)(notice));
         let told = &mut |line: &str| (around.told)(line);
-        is_new |= abide_git::repair(instance.id, &unit, mount, TO_MAKE, told)? == Some(Repair::Remade);
-        let is_gone = abide_git::tree(&unit, mount).is_some_and(|tree| !tree.exists());
-        if let (true, Some(fault)) = (is_gone, abide_git::fault(&unit, mount, TO_LOOK)) {
+        is_new |=
+            abide_git::repair(instance.id, &instance_dir, mount, TO_MAKE, told)? == Some(Repair::Remade);
+        let is_gone = abide_git::tree(&instance_dir, mount).is_some_and(|tree| !tree.exists());
+        if let (true, Some(fault)) = (is_gone, abide_git::fault(&instance_dir, mount, TO_LOOK)) {
             return Err(Error::Other(format!("{fault}; `abide eject {}` removes the rest", instance.id)));
         }
     }
@@ -137,42 +138,43 @@ fn with_current_setup(around: &Surroundings<'_>, instance: &Instance) -> Result<
 
 /// Why git does not work in the trees of `instance`, each with what to do.
 pub fn faults(store: &Store, instance: &Instance) -> Vec<String> {
-    let unit = store.layout().unit(instance.id);
-    isolated(instance).filter_map(|mount| abide_git::fault(&unit, mount, TO_LOOK)).collect()
+    let instance_dir = store.layout().instance_dir(instance.id);
+    isolated(instance).filter_map(|mount| abide_git::fault(&instance_dir, mount, TO_LOOK)).collect()
 }
 
 /// Worktrees elsewhere that belong to a clone of `instance`, and do not work without it.
 pub fn linked_elsewhere(store: &Store, instance: &Instance) -> Vec<PathBuf> {
-    let unit = store.layout().unit(instance.id);
-    isolated(instance).flat_map(|mount| abide_git::linked_elsewhere(&unit, mount)).collect()
+    let instance_dir = store.layout().instance_dir(instance.id);
+    isolated(instance).flat_map(|mount| abide_git::linked_elsewhere(&instance_dir, mount)).collect()
 }
 
-/// Refuses if the trees of `instance`, whose unit is at `unit` in the trash, can not be given back to their repositories.
-pub fn check_restore(unit: &Path, instance: &Instance) -> Result<(), Error> {
-    isolated(instance).try_for_each(|mount| Ok(abide_git::check_restore(unit, mount, TO_RELEASE)?))
+/// Refuses if the trees of `instance`, whose instance directory is at `instance_dir` in the trash, can not be given back to their repositories.
+pub fn check_restore(instance_dir: &Path, instance: &Instance) -> Result<(), Error> {
+    isolated(instance).try_for_each(|mount| Ok(abide_git::check_restore(instance_dir, mount, TO_RELEASE)?))
 }
 
 /// Runs the set-up command. What it makes, even if it fails, is no work of anybody's; what was there before it ran is.
 fn set_up(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
-    let unit = around.store.layout().unit(instance.id);
-    let look = |mount| Ok((mount, abide_git::before_setup(&unit, mount, TO_LOOK)?));
+    let instance_dir = around.store.layout().instance_dir(instance.id);
+    let look = |mount| Ok((mount, abide_git::before_setup(&instance_dir, mount, TO_LOOK)?));
     let before: Vec<_> = isolated(instance).map(look).collect::<Result<_, Error>>()?;
     let done = setup::run(around, instance);
     crash::point("engine.trees.set-up");
-    let settled =
-        before.iter().try_for_each(|(mount, before)| abide_git::settle(&unit, mount, before, TO_LOOK));
+    let settled = before
+        .iter()
+        .try_for_each(|(mount, before)| abide_git::settle(&instance_dir, mount, before, TO_LOOK));
     done.and(settled.map_err(Error::from))
 }
 
 fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
-    let unit = around.store.layout().unit(instance.id);
+    let instance_dir = around.store.layout().instance_dir(instance.id);
     let mut moves: Vec<(PathBuf, PathBuf)> = Vec::new();
     let mut mounts = instance.recipe.mounts.clone();
     for mount in mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
         let made = abide_git::materialise(
             &Wanted {
                 id: instance.id,
-                unit: &unit,
+                instance_dir: &instance_dir,
                 mount,
                 base: mount.base.as_deref(),
                 branch: mount.branch.as_deref(),
@@ -206,29 +208,30 @@ pub fn evidence(store: &Store, instance: &Instance) -> Vec<MountEvidence> {
 
 /// The same for each of `instances`, in the time that one may take.
 pub fn evidence_of_all(store: &Store, instances: &[&Instance]) -> Vec<Vec<MountEvidence>> {
-    let units: Vec<_> = instances.iter().map(|instance| store.layout().unit(instance.id)).collect();
-    let of_each = instances.iter().zip(&units);
+    let instance_dirs: Vec<_> =
+        instances.iter().map(|instance| store.layout().instance_dir(instance.id)).collect();
+    let of_each = instances.iter().zip(&instance_dirs);
     let mounts: Vec<(&Path, &Mount)> = of_each
-        .flat_map(|(instance, unit)| isolated(instance).map(|mount| (unit.as_path(), mount)))
+        .flat_map(|(instance, instance_dir)| isolated(instance).map(|mount| (instance_dir.as_path(), mount)))
         .collect();
     let mut found = abide_git::evidence_of(&mounts, TO_LOOK).into_iter();
-    // Only a unit with a tree can have another instance in it.
+    // Only an instance directory with a tree can have another instance in it.
     let all = if mounts.is_empty() { Ok(Vec::new()) } else { store.list() };
-    let of_one = |(instance, unit): (&&Instance, &PathBuf)| {
+    let of_one = |(instance, instance_dir): (&&Instance, &PathBuf)| {
         let mut of_it: Vec<MountEvidence> = found.by_ref().take(isolated(instance).count()).collect();
         if let Some(first) = of_it.first_mut() {
-            add_beside(unit, instance, first);
-            first.unknown.extend(guest_among(&all, unit, instance.id));
+            add_beside(instance_dir, instance, first);
+            first.unknown.extend(guest_among(&all, instance_dir, instance.id));
         }
         of_it
     };
-    instances.iter().zip(&units).map(of_one).collect()
+    instances.iter().zip(&instance_dirs).map(of_one).collect()
 }
 
 /// Adds what is next to the trees, named as it is seen from the first of them. Git does not look there.
-fn add_beside(unit: &Path, instance: &Instance, found: &mut MountEvidence) {
+fn add_beside(instance_dir: &Path, instance: &Instance, found: &mut MountEvidence) {
     let mounts: Vec<&Mount> = isolated(instance).collect();
-    match abide_git::beside(unit, &mounts) {
+    match abide_git::beside(instance_dir, &mounts) {
         Ok(names) => found.files.extend(
             names.iter().map(|name| FileChange { code: "??".to_owned(), path: format!("../{name}") }),
         ),
@@ -236,26 +239,26 @@ fn add_beside(unit: &Path, instance: &Instance, found: &mut MountEvidence) {
     }
 }
 
-/// Who else works in the unit of the instance `id`, or why nobody can tell: it must not go away under them.
+/// Who else works in the instance directory of the instance `id`, or why nobody can tell: it must not go away under them.
 pub fn guest(store: &Store, id: InstanceId) -> Option<String> {
-    guest_among(&store.list(), &store.layout().unit(id), id)
+    guest_among(&store.list(), &store.layout().instance_dir(id), id)
 }
 
-/// The same, where the instance is at hand: only a unit with a tree can have another instance in it.
+/// The same, where the instance is at hand: only an instance directory with a tree can have another instance in it.
 pub fn guest_of(store: &Store, instance: &Instance) -> Option<String> {
     isolated(instance).next().and_then(|_| guest(store, instance.id))
 }
 
 fn guest_among(
     all: &Result<Vec<Entry>, abide_store::Error>,
-    unit: &Path,
+    instance_dir: &Path,
     host: InstanceId,
 ) -> Option<String> {
     let all = match all {
         Ok(all) => all,
         Err(error) => return Some(format!("whether another instance works in it is not known: {error}")),
     };
-    let is_in = |dir: &Path| dir.starts_with(unit);
+    let is_in = |dir: &Path| dir.starts_with(instance_dir);
     let works_here = |other: &&Instance| {
         other.id != host
             && !matches!(other.status.status, Status::Ending(_))
@@ -281,20 +284,20 @@ pub fn verdict(store: &Store, instance: &Instance) -> Verdict {
     evidence::verdict(&evidence(store, instance))
 }
 
-/// Gives the trees of `instance` up before its unit goes to the trash: git forgets them, and everything that brings them
-/// back is in the unit.
+/// Gives the trees of `instance` up before its instance directory goes to the trash: git forgets them, and everything that brings them
+/// back is in the instance directory.
 ///
 /// Returns what stays behind in a repository that is not where it was.
 pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, Error> {
-    let unit = store.layout().unit(instance.id);
+    let instance_dir = store.layout().instance_dir(instance.id);
     let mut left = Vec::new();
     for mount in isolated(instance) {
-        let rebuilt = abide_git::rebuild_record(instance.id, &unit, mount, TO_RELEASE)?;
+        let rebuilt = abide_git::rebuild_record(instance.id, &instance_dir, mount, TO_RELEASE)?;
         rebuilt.iter().for_each(|notice| tracing::warn!(id = %instance.id, "{notice}"));
     }
-    abide_git::release_beside(&unit, &isolated(instance).collect::<Vec<_>>(), TO_RELEASE)?;
+    abide_git::release_beside(&instance_dir, &isolated(instance).collect::<Vec<_>>(), TO_RELEASE)?;
     for mount in isolated(instance) {
-        let released = abide_git::release(&unit, mount, TO_RELEASE)?;
+        let released = abide_git::release(&instance_dir, mount, TO_RELEASE)?;
         if let Some(branch) = released.kept_branch {
             tracing::warn!(id = %instance.id, branch, "the branch is used elsewhere and stays");
         }
@@ -305,8 +308,8 @@ pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, Error>
 
 /// Whether git has to be told of the trees of `instance` again: it came out of the trash, and nobody has done so to the end.
 pub fn are_released(store: &Store, instance: &Instance) -> bool {
-    let unit = store.layout().unit(instance.id);
-    isolated(instance).any(|mount| abide_git::is_released(&unit, mount))
+    let instance_dir = store.layout().instance_dir(instance.id);
+    isolated(instance).any(|mount| abide_git::is_released(&instance_dir, mount))
 }
 
 /// Makes git know the trees of `instance` again, if it does not, and gives it as it is then.
@@ -314,14 +317,14 @@ pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Res
     if !are_released(store, instance) {
         return Ok(instance.clone());
     }
-    let unit = store.layout().unit(instance.id);
+    let instance_dir = store.layout().instance_dir(instance.id);
     // Two that do the same at once would be in each other's way.
     let mut lock = store.lock(instance.id)?;
     let mut now = lock.instance().clone();
     // First: what is noted about the mounts is what leads here again.
-    abide_git::restore_beside(&unit, TO_RELEASE)?.iter().for_each(|notice| told(notice));
+    abide_git::restore_beside(&instance_dir, TO_RELEASE)?.iter().for_each(|notice| told(notice));
     for mount in now.recipe.mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
-        let restored = abide_git::restore(&unit, mount, TO_RELEASE)?;
+        let restored = abide_git::restore(&instance_dir, mount, TO_RELEASE)?;
         restored.notices.iter().for_each(|notice| told(notice));
         mount.branch = restored.branch;
     }
@@ -331,11 +334,11 @@ pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Res
 
 /// What became of the repositories of `instance` since its trees were made. The worst of them is told.
 pub fn host_repo(store: &Store, instance: &Instance) -> HostRepo {
-    let unit = store.layout().unit(instance.id);
+    let instance_dir = store.layout().instance_dir(instance.id);
     let (mut moved, mut diverged, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for mount in isolated(instance) {
         let source = mount.source.display();
-        match abide_git::adrift(&unit, mount, TO_LOOK) {
+        match abide_git::adrift(&instance_dir, mount, TO_LOOK) {
             Ok(None) => {}
             Ok(Some(drift)) => {
                 let on = matches!(drift, Drift::Moved { lost: 0, .. });

@@ -43,7 +43,7 @@ pub(crate) struct Baseline {
     pub modules: Vec<String>,
 }
 
-/// Looks at every mount, each given with the directory of its unit, all within `limit`, and answers in their order.
+/// Looks at every mount, each given with its instance directory, all within `limit`, and answers in their order.
 ///
 /// Whatever can not be found out in time or at all is named in [`MountEvidence::unknown`].
 pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvidence> {
@@ -54,8 +54,8 @@ pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvid
     let work = || {
         // The lock is held for the choice alone.
         let next = || left.lock().unwrap_or_else(|poison| poison.into_inner()).next();
-        while let Some((index, (unit, mount))) = next() {
-            let evidence = examine(unit, mount, deadline);
+        while let Some((index, (instance_dir, mount))) = next() {
+            let evidence = examine(instance_dir, mount, deadline);
             found.lock().unwrap_or_else(|poison| poison.into_inner())[index] = evidence;
         }
     };
@@ -68,13 +68,13 @@ pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvid
     found.into_inner().unwrap_or_else(|poison| poison.into_inner())
 }
 
-fn examine(unit: &Path, mount: &Mount, deadline: Deadline) -> MountEvidence {
+fn examine(instance_dir: &Path, mount: &Mount, deadline: Deadline) -> MountEvidence {
     let mut found = MountEvidence {
         target: mount.target.to_string_lossy().into_owned(),
         isolation: mount.isolation,
         ..MountEvidence::default()
     };
-    if let Some(site) = Site::of(unit, mount)
+    if let Some(site) = Site::of(instance_dir, mount)
         && let Err(error) = look(&site, deadline, &mut found)
     {
         found.unknown.push(error.to_string());
@@ -139,9 +139,9 @@ fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<()
     for repository in inner.found {
         repository.look(&before, &record, deadline, found)?;
     }
-    // What is in the unit moves with it.
-    let unit = site.tree.ancestors().nth(2).unwrap_or(&site.tree);
-    found.linked.retain(|place| !Path::new(place).starts_with(unit));
+    // What is in the instance directory moves with it.
+    let instance_dir = site.tree.ancestors().nth(2).unwrap_or(&site.tree);
+    found.linked.retain(|place| !Path::new(place).starts_with(instance_dir));
     Ok(())
 }
 
@@ -245,16 +245,21 @@ fn is_from_here(message: &str, record: &Record, status: &Status, trail: &gitdir:
 pub struct BeforeSetup(Baseline);
 
 /// What the tree of `mount` holds now, to be compared after its set-up has run.
-pub fn before_setup(unit: &Path, mount: &Mount, limit: Duration) -> Result<BeforeSetup, GitError> {
-    let Some(site) = Site::of(unit, mount) else { return Ok(BeforeSetup(Baseline::default())) };
+pub fn before_setup(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<BeforeSetup, GitError> {
+    let Some(site) = Site::of(instance_dir, mount) else { return Ok(BeforeSetup(Baseline::default())) };
     let tree = Tree::open(&site, mount.isolation, Deadline::within(limit))?;
     Ok(BeforeSetup(tree.baseline()?))
 }
 
 /// Takes what the set-up made in the tree of `mount`, which nobody wants to be asked about, as given and not as work: what
 /// is there now, and was not there, or not the same, before. What a person left there between two set-ups stays work.
-pub fn settle(unit: &Path, mount: &Mount, before: &BeforeSetup, limit: Duration) -> Result<(), GitError> {
-    let Some(site) = Site::of(unit, mount) else { return Ok(()) };
+pub fn settle(
+    instance_dir: &Path,
+    mount: &Mount,
+    before: &BeforeSetup,
+    limit: Duration,
+) -> Result<(), GitError> {
+    let Some(site) = Site::of(instance_dir, mount) else { return Ok(()) };
     let now = Tree::open(&site, mount.isolation, Deadline::within(limit))?.baseline()?;
     let mut given = site.read::<Baseline>(BASELINE)?.unwrap_or_default();
     let BeforeSetup(before) = before;

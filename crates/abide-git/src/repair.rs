@@ -35,12 +35,12 @@ pub enum Repair {
 /// is still there. Gives what was done, if anything could be and had to be, and what the operator should know.
 pub fn repair(
     id: InstanceId,
-    unit: &Path,
+    instance_dir: &Path,
     mount: &Mount,
     limit: Duration,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Repair>, GitError> {
-    let Some(site) = Site::of(unit, mount) else { return Ok(None) };
+    let Some(site) = Site::of(instance_dir, mount) else { return Ok(None) };
     let is_ours = |record: &Record| record.complete && record.isolation == Isolation::Worktree;
     let Some(record) = site.record()?.filter(is_ours) else { return Ok(None) };
     if gitdir::of_tree(&site.tree, Isolation::Worktree).is_ok() || !record.repo.is_dir() {
@@ -121,8 +121,8 @@ fn register(
 }
 
 /// Why git does not work in the tree of `mount`, and what to do about it; nothing if it does.
-pub fn fault(unit: &Path, mount: &Mount, limit: Duration) -> Option<String> {
-    let site = Site::of(unit, mount)?;
+pub fn fault(instance_dir: &Path, mount: &Mount, limit: Duration) -> Option<String> {
+    let site = Site::of(instance_dir, mount)?;
     let record = match site.existing_record() {
         Ok(record) => record.filter(|record| record.complete)?,
         Err(error) => return Some(error.to_string()),
@@ -149,16 +149,16 @@ pub fn fault(unit: &Path, mount: &Mount, limit: Duration) -> Option<String> {
     }
 }
 
-/// The worktrees outside of the unit that belong to the repository of `mount`, and do not work without it.
-pub fn linked_elsewhere(unit: &Path, mount: &Mount) -> Vec<PathBuf> {
-    let Some(site) = Site::of(unit, mount).filter(|_| mount.isolation == Isolation::Clone) else {
+/// The worktrees outside of the instance directory that belong to the repository of `mount`, and do not work without it.
+pub fn linked_elsewhere(instance_dir: &Path, mount: &Mount) -> Vec<PathBuf> {
+    let Some(site) = Site::of(instance_dir, mount).filter(|_| mount.isolation == Isolation::Clone) else {
         return Vec::new();
     };
     let linked = gitdir::registrations(&site.tree.join(".git")).unwrap_or_default();
-    let unit = site.tree.ancestors().nth(2).unwrap_or(&site.tree).to_owned();
+    let instance_dir = site.tree.ancestors().nth(2).unwrap_or(&site.tree).to_owned();
     linked
         .into_iter()
         .map(|(_, tree)| tree)
-        .filter(|tree| tree.is_dir() && !tree.starts_with(&unit))
+        .filter(|tree| tree.is_dir() && !tree.starts_with(&instance_dir))
         .collect()
 }

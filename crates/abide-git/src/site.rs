@@ -1,4 +1,4 @@
-//! Where a mount's tree is in its unit, and what was written down about it when it was made.
+//! Where a mount's tree is in its instance directory, and what was written down about it when it was made.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use crate::gitdir;
 const RECORD: &str = "record.json";
 const DAMAGED_RECORD: &str = "record.damaged";
 
-/// The places of one mount in its unit.
+/// The places of one mount in its instance directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     /// The worktree or clone.
@@ -29,12 +29,12 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Where `mount` is in the unit at `unit`; `None` if no tree was ever meant to be there.
-    pub(crate) fn of(unit: &Path, mount: &Mount) -> Option<Self> {
+    /// Where `mount` is in the instance directory at `instance_dir`; `None` if no tree was ever meant to be there.
+    pub(crate) fn of(instance_dir: &Path, mount: &Mount) -> Option<Self> {
         let name = mount.tree.as_deref().filter(|_| mount.isolation != Isolation::Shared)?;
         // Git writes down where a worktree is with all links resolved, and is compared with.
-        let unit = unit.canonicalize().unwrap_or_else(|_| unit.to_owned());
-        let (tree, notes) = (unit.join("tree").join(name), unit.join("git").join(name));
+        let instance_dir = instance_dir.canonicalize().unwrap_or_else(|_| instance_dir.to_owned());
+        let (tree, notes) = (instance_dir.join("tree").join(name), instance_dir.join("git").join(name));
         Some(Self { tree, notes, source: mount.source.clone() })
     }
 
@@ -159,9 +159,9 @@ pub(crate) fn first_free(name: &str, free: impl Fn(&str) -> bool) -> String {
     (1..).map(numbered).find(|name| free(name)).unwrap_or_default()
 }
 
-/// Where the tree of `mount` is in the unit at `unit`; `None` for a shared mount.
-pub fn tree(unit: &Path, mount: &Mount) -> Option<PathBuf> {
-    Site::of(unit, mount).map(|site| site.tree)
+/// Where the tree of `mount` is in the instance directory at `instance_dir`; `None` for a shared mount.
+pub fn tree(instance_dir: &Path, mount: &Mount) -> Option<PathBuf> {
+    Site::of(instance_dir, mount).map(|site| site.tree)
 }
 
 #[cfg(test)]

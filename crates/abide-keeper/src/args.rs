@@ -14,8 +14,9 @@ pub const OWN_IMAGE: &str = "/proc/self/exe";
 /// What a keeper serves, and how. Everything here is visible in the process list: no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The unit directory.
-    pub unit: OsText,
+    /// The instance directory.
+    #[serde(alias = "unit")]
+    pub instance_dir: OsText,
     /// Which run of the instance this is; the exit record carries it.
     pub generation: u64,
     /// The mux's command line. The mux finds its link on standard input.
@@ -44,9 +45,9 @@ fn default_mux_pause() -> u64 {
 
 impl Config {
     /// A configuration with the usual times, no hook and no options.
-    pub fn new(unit: impl Into<OsText>, generation: u64, mux: Vec<OsText>) -> Self {
+    pub fn new(instance_dir: impl Into<OsText>, generation: u64, mux: Vec<OsText>) -> Self {
         Self {
-            unit: unit.into(),
+            instance_dir: instance_dir.into(),
             generation,
             mux,
             on_exit: Vec::new(),
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let parse = |words: &[&str]| KeeperArgs::parse(words.iter().map(Into::into)).unwrap_err().to_string();
-        assert!(parse(&["--config", r#"{"unit": "/u", "generation": 1}"#]).contains("`mux`"));
+        assert!(parse(&["--config", r#"{"instance_dir": "/u", "generation": 1}"#]).contains("`mux`"));
         assert!(parse(&["--resume-fd", "x"]).contains("--resume-fd"));
         assert!(parse(&["--what", "x"]).contains("--what"));
         assert!(parse(&["--config"]).contains("its value"));

@@ -8,7 +8,7 @@ use std::io;
 use abide_model::ProcessIdentity;
 use abide_sys::atomic;
 use abide_sys::process::{self, Stat, command_line, descendants};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use rustix::process::getpid;
 
 use crate::holds_others;
@@ -45,19 +45,19 @@ fn is_ours(pid: i32) -> bool {
 }
 
 /// Writes down that `processes` are spared, together with those that were spared before.
-pub fn spare(unit: &Unit, processes: &[ProcessIdentity]) -> io::Result<()> {
-    let mut all = spared(unit);
+pub fn spare(instance_dir: &InstanceDir, processes: &[ProcessIdentity]) -> io::Result<()> {
+    let mut all = spared(instance_dir);
     all.retain(|process| process::alive(process) != Some(false) && !processes.contains(process));
     all.extend_from_slice(processes);
-    let dir = std::fs::File::open(unit.state_dir())?;
-    let path = unit.spared();
+    let dir = std::fs::File::open(instance_dir.state_dir())?;
+    let path = instance_dir.spared();
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     atomic::write(dir, name, &serde_json::to_vec(&all)?, 0o600)
 }
 
-/// What was spared of the unit, the dead among it.
-pub fn spared(unit: &Unit) -> Vec<ProcessIdentity> {
-    let text = std::fs::read(unit.spared()).unwrap_or_default();
+/// What was spared of the instance, the dead among it.
+pub fn spared(instance_dir: &InstanceDir) -> Vec<ProcessIdentity> {
+    let text = std::fs::read(instance_dir.spared()).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

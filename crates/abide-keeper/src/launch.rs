@@ -47,10 +47,10 @@ pub(super) enum Answer {
 /// Why a capsule was not started. Nothing runs then.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// Another keeper serves the unit.
+    /// Another keeper serves the instance.
     #[error("this instance is running already; attach to it with `abide hardline`")]
     AlreadyRunning,
-    /// The session could not be started, or the keeper could not serve the unit.
+    /// The session could not be started, or the keeper could not serve the instance.
     #[error("{text}")]
     Failed {
         /// The system's error number, 0 where the system was not asked.
@@ -78,7 +78,7 @@ pub struct Launched {
     pub session_pid: i32,
 }
 
-/// A keeper that serves the unit and waits for its first session. Dropping this ends it without a trace.
+/// A keeper that serves the instance and waits for its first session. Dropping this ends it without a trace.
 #[derive(Debug)]
 pub struct Launching {
     link: Link,

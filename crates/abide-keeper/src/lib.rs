@@ -29,7 +29,7 @@ use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::resident;
 use abide_sys::signals::{ArrivedSignal, SignalFd};
 use abide_wire::exit_record::{ExitRecord, StopReason};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{LINK_VERSION, SessionInfo, ToKeeper, ToMux};
 use abide_wire::session::{Exit, SessionId, Size, SpawnSpec};
 use abide_wire::socket::SocketFile;
@@ -59,7 +59,7 @@ const SIGNALS: [i32; 5] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIG
 
 struct Keeper {
     config: Config,
-    unit: Unit,
+    instance_dir: InstanceDir,
     lock: File,
     listener: OwnedFd,
     socket: SocketFile,
@@ -314,7 +314,7 @@ impl Keeper {
         let hello = ToMux::Hello {
             link: LINK_VERSION,
             generation: self.config.generation,
-            unit: self.config.unit.clone(),
+            instance_dir: self.config.instance_dir.clone(),
             options: self.config.options.clone(),
             sessions: self.sessions.len(),
         };
@@ -381,7 +381,7 @@ impl Keeper {
     }
 
     fn save_record(&self) {
-        if let Err(err) = self.record.write(&self.unit) {
+        if let Err(err) = self.record.write(&self.instance_dir) {
             tracing::error!("the exit record cannot be written: {err}");
         }
     }

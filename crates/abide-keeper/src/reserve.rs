@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use rustix::fs::FallocateFlags;
 
 /// As much as a record with many sessions needs.
@@ -18,9 +18,9 @@ const ROOM: u64 = 64 << 10;
 pub(super) struct Reserve(Option<(File, PathBuf)>);
 
 impl Reserve {
-    /// Takes the room in `unit`.
-    pub fn take(unit: &Unit) -> Self {
-        let path = unit.exit_record_reserve();
+    /// Takes the room in `instance_dir`.
+    pub fn take(instance_dir: &InstanceDir) -> Self {
+        let path = instance_dir.exit_record_reserve();
         let taken = || -> io::Result<File> {
             let mut options = File::options();
             let file = options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
@@ -44,8 +44,8 @@ impl Reserve {
     }
 
     /// Writes the last record of the run, into the room where there is none elsewhere.
-    pub fn write_last(self, record: &ExitRecord, unit: &Unit) -> io::Result<()> {
-        let written = record.write(unit);
+    pub fn write_last(self, record: &ExitRecord, instance_dir: &InstanceDir) -> io::Result<()> {
+        let written = record.write(instance_dir);
         let Some((mut file, path)) = self.0 else { return written };
         match written {
             Err(err)
@@ -56,7 +56,7 @@ impl Reserve {
                 file.write_all(&bytes)?;
                 file.set_len(u64::try_from(bytes.len()).unwrap_or(ROOM))?;
                 file.sync_all()?;
-                std::fs::rename(path, unit.exit_record())
+                std::fs::rename(path, instance_dir.exit_record())
             }
             written => {
                 let _ = std::fs::remove_file(path);

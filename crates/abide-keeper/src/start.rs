@@ -11,7 +11,7 @@ use abide_sys::crash;
 use abide_sys::signals;
 use abide_sys::signals::SignalFd;
 use abide_wire::exit_record::{ExitRecord, StopReason};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError};
 use abide_wire::socket;
 use abide_wire::supervisor_lock;
@@ -29,7 +29,7 @@ use crate::{Keeper, SIGNALS, Session, upgrade};
 /// Why a keeper could not begin.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StartError {
-    #[error("another keeper serves this unit")]
+    #[error("another keeper serves this instance")]
     AlreadyRunning,
     #[error("the launcher went away")]
     Abandoned,
@@ -42,7 +42,7 @@ pub(super) enum StartError {
 }
 
 impl Keeper {
-    /// Serves the unit as a service, with no session yet.
+    /// Serves the instance as a service, with no session yet.
     pub(super) fn start_serving(config: Config) -> Result<Self, StartError> {
         let keeper = Self::start(config)?;
         keeper.save_record();
@@ -50,23 +50,23 @@ impl Keeper {
     }
 
     fn start(config: Config) -> Result<Self, StartError> {
-        let unit = Unit::new(config.unit.as_path());
-        unit.prepare_run()?;
-        let lock = supervisor_lock::take(&unit).map_err(|err| match err.kind() {
+        let instance_dir = InstanceDir::new(config.instance_dir.as_path());
+        instance_dir.prepare_run()?;
+        let lock = supervisor_lock::take(&instance_dir).map_err(|err| match err.kind() {
             io::ErrorKind::WouldBlock => StartError::AlreadyRunning,
             _ => StartError::Io(err),
         })?;
-        if let Err(err) = unit.prepare_state() {
+        if let Err(err) = instance_dir.prepare_state() {
             tracing::error!("the state of the capsule cannot be written: {err}");
         }
         let signals = become_parent()?;
         let record = ExitRecord::running(config.generation, abide_sys::process::this());
-        let (listener, socket) = socket::bind(&unit.run_dir())?;
+        let (listener, socket) = socket::bind(&instance_dir.run_dir())?;
         let mux = new_mux(&config);
-        let reserve = Reserve::take(&unit);
+        let reserve = Reserve::take(&instance_dir);
         Ok(Self {
             config,
-            unit,
+            instance_dir,
             lock,
             listener: listener.into(),
             socket,
@@ -83,7 +83,7 @@ impl Keeper {
         })
     }
 
-    /// Serves the unit and starts the first session under the eyes of a launcher, who hears what goes wrong.
+    /// Serves the instance and starts the first session under the eyes of a launcher, who hears what goes wrong.
     pub(super) fn start_launched(config: Config) -> Result<Self, StartError> {
         let launcher = take_stdin()?;
         let mut keeper = Self::start(config).map_err(|err| tell(&launcher, err))?;
@@ -92,7 +92,7 @@ impl Keeper {
             Err(err) => {
                 keeper.release();
                 keeper.reserve.release();
-                // Whoever hears that it failed may try again at once, and must find the unit free.
+                // Whoever hears that it failed may try again at once, and must find the instance free.
                 drop(keeper);
                 Err(tell(&launcher, err))
             }
@@ -124,10 +124,10 @@ impl Keeper {
             sessions.push(Session { spec: saved.spec, pid, master, exit });
         }
         tracing::info!(sessions = sessions.len(), version = env!("CARGO_PKG_VERSION"), "took over");
-        let unit = Unit::new(state.config.unit.as_path());
+        let instance_dir = InstanceDir::new(state.config.instance_dir.as_path());
         Ok(Self {
-            reserve: Reserve::take(&unit),
-            unit,
+            reserve: Reserve::take(&instance_dir),
+            instance_dir,
             lock: upgrade::adopt(state.lock)?.into(),
             listener: upgrade::adopt(state.listener)?,
             socket: state.socket,
@@ -144,17 +144,17 @@ impl Keeper {
         })
     }
 
-    /// Leaves a unit in which nothing runs any more, and says how it came to that.
+    /// Leaves an instance directory in which nothing runs any more, and says how it came to that.
     pub(super) fn finish(mut self, reason: StopReason, note: String) -> i32 {
         if reason == StopReason::Fatal {
             self.kill_all();
         }
         self.record.stopped(reason, note);
         self.release();
-        if let Err(err) = self.reserve.write_last(&self.record, &self.unit) {
+        if let Err(err) = self.reserve.write_last(&self.record, &self.instance_dir) {
             tracing::error!("the exit record cannot be written: {err}");
         }
-        // Whoever follows must find the unit free.
+        // Whoever follows must find the instance free.
         drop(self.lock);
         if let Err(err) = run_hook(&self.config) {
             tracing::error!("what should follow the end could not be started: {err}");
@@ -166,12 +166,12 @@ impl Keeper {
     fn kill_all(&mut self) {
         let now = Instant::now();
         self.mux.abandon("the keeper ends");
-        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
+        let scope = Scope::Everything { spared: daemons::spared(&self.instance_dir) };
         Ending::begin(scope, None, Duration::ZERO, now).advance(None, now);
     }
 
     fn release(&self) {
-        if let Err(err) = socket::unbind(&self.unit.run_dir(), self.socket) {
+        if let Err(err) = socket::unbind(&self.instance_dir.run_dir(), self.socket) {
             tracing::warn!("the socket can not be removed: {err}");
         }
     }

@@ -84,7 +84,7 @@ impl Keeper {
         tracing::info!(?reason, note, "stopping");
         self.call_off_upgrade();
         self.mux.send(ToMux::Shutdown { note: note.clone() }, None);
-        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
+        let scope = Scope::Everything { spared: daemons::spared(&self.instance_dir) };
         let ending = Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now());
         self.stop = Some(Stop { reason, note, phase: Phase::Ending(ending) });
     }

@@ -115,7 +115,7 @@ pub struct Mount {
     /// Files that git ignores but the work needs, carried over when the mount is materialised.
     #[serde(default)]
     pub copy: Vec<String>,
-    /// What its tree is called in the unit, where one was materialised.
+    /// What its tree is called in the instance directory, where one was materialised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
     /// What the tree was to begin at; the source's HEAD where nothing was asked for.

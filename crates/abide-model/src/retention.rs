@@ -1,11 +1,11 @@
-//! How long removed units stay in the trash.
+//! How long removed instance directories stay in the trash.
 
 use std::time::Duration;
 
 use crate::decide::Decided;
 use crate::time::Timestamp;
 
-/// A unit in the trash, as far as its time there depends on it.
+/// An instance directory in the trash, as far as its time there depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     /// When it was removed.
@@ -16,7 +16,7 @@ pub struct Held {
     pub contents: Contents,
 }
 
-/// What is known of what a unit in the trash holds.
+/// What is known of what an instance directory in the trash holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     /// It was examined before it was removed, and certainly holds nothing that exists nowhere else.
@@ -38,17 +38,17 @@ pub struct Limits {
 /// may be work goes by age only: the operator was told for how long it is kept, and a guess may be wrong. So does the youngest: what was removed a moment ago
 /// can be restored however large it is.
 pub fn expired(held: &[Held], limits: Limits, now: Timestamp) -> Vec<Decided<usize>> {
-    let mut left: u64 = held.iter().map(|unit| unit.bytes).sum();
+    let mut left: u64 = held.iter().map(|instance_dir| instance_dir.bytes).sum();
     let mut gone = Vec::new();
-    for (index, unit) in held.iter().enumerate() {
-        let reason = if unit.since.age(now) > limits.keep {
+    for (index, instance_dir) in held.iter().enumerate() {
+        let reason = if instance_dir.since.age(now) > limits.keep {
             "it is older than the trash keeps things"
-        } else if left > limits.bytes && unit.contents == Contents::NoWork && index + 1 < held.len() {
+        } else if left > limits.bytes && instance_dir.contents == Contents::NoWork && index + 1 < held.len() {
             "it is the oldest without work of more than the trash holds"
         } else {
             continue;
         };
-        left -= unit.bytes;
+        left -= instance_dir.bytes;
         gone.push(Decided::new(index, reason));
     }
     gone
@@ -68,12 +68,12 @@ mod tests {
     /// With work in those at the indices `work`.
     fn gone_beside_work(held: &[(i64, u64)], work: &[usize]) -> Vec<usize> {
         let now = Timestamp(100 * DAY);
-        let unit = |(index, &(days, bytes)): (usize, &(i64, u64))| Held {
+        let instance_dir = |(index, &(days, bytes)): (usize, &(i64, u64))| Held {
             since: Timestamp(now.0 - days * DAY),
             bytes,
             contents: if work.contains(&index) { Contents::PerhapsWork } else { Contents::NoWork },
         };
-        let held: Vec<Held> = held.iter().enumerate().map(unit).collect();
+        let held: Vec<Held> = held.iter().enumerate().map(instance_dir).collect();
         expired(&held, LIMITS, now).into_iter().map(|decided| decided.decision).collect()
     }
 

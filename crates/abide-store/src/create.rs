@@ -1,8 +1,9 @@
-//! Making a unit.
+//! Making an instance directory.
 
 use std::os::fd::OwnedFd;
 
 use abide_model::{Instance, InstanceId};
+use abide_sys::{atomic, crash};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -11,10 +12,9 @@ use crate::layout::{INSTANCES, JOURNAL, LOCK, MANIFEST, RUN, STATE, TRASH, Trash
 use crate::staging::Staging;
 use crate::store::Store;
 use crate::{dir, manifest, tree};
-use abide_sys::{atomic, crash};
 
 impl Store {
-    /// Makes a unit with a new id, which `make` turns into the instance. It appears whole, under its final name.
+    /// Makes an instance directory with a new id, which `make` turns into the instance. It appears whole, under its final name.
     pub fn create(&self, make: impl FnOnce(InstanceId) -> Instance) -> Result<Instance> {
         self.create_with(|| Ok(InstanceId::from_bits(atomic::random()?)), make)
     }
@@ -42,7 +42,7 @@ impl Store {
                 return Err(error);
             }
         }
-        tracing::info!(%id, role = %instance.role, scope = %instance.scope.dir.display(), "made a unit");
+        tracing::info!(%id, role = %instance.role, scope = %instance.scope.dir.display(), "made the instance directory");
         Ok(instance)
     }
 
@@ -63,7 +63,7 @@ impl Store {
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(IoFailure::new("make a directory in", path, errno).into()),
             };
-            // Asked only now: a unit of that id could have been published just before we had the reservation.
+            // Asked only now: an instance directory of that id could have been published just before we had the reservation.
             if !self.is_taken(id, instances, &trash)? {
                 return Ok((id, dir));
             }
@@ -72,19 +72,19 @@ impl Store {
         Err(Error::NoFreeId)
     }
 
-    /// Whether there is a unit called `id`, in the trash too: it must be possible to take that back.
+    /// Whether there is an instance directory called `id`, in the trash too: it must be possible to take that back.
     fn is_taken(&self, id: InstanceId, instances: &OwnedFd, trash: &OwnedFd) -> Result<bool> {
         match dir::stat(instances, id.as_str()) {
             Ok(_) => return Ok(true),
             Err(Errno::NOENT) => {}
-            Err(errno) => return Err(IoFailure::new("look at", self.layout().unit(id), errno).into()),
+            Err(errno) => return Err(IoFailure::new("look at", self.layout().instance_dir(id), errno).into()),
         }
         let names = dir::entries(trash).doing("read", self.layout().trash())?;
         let ids = names.iter().filter_map(|(name, _)| Some(name.to_str()?.parse::<TrashName>().ok()?.id));
         Ok(ids.into_iter().any(|trashed| trashed == id))
     }
 
-    /// Writes everything that a unit consists of.
+    /// Writes everything that an instance directory consists of.
     fn fill(&self, dir: &OwnedFd, instance: &Instance, id: InstanceId) -> Result<()> {
         let path = self.layout().staging().join(id.as_str());
         let bytes = manifest::encode(instance).map_err(|reason| Error::Unwritable { id, reason })?;
@@ -100,9 +100,9 @@ impl Store {
         Ok(rustix::fs::fsync(dir).doing("sync", path)?)
     }
 
-    /// Moves the finished unit to where everybody sees it.
+    /// Moves the finished instance directory to where everybody sees it.
     fn publish(&self, staging: &Staging, instances: &OwnedFd, id: InstanceId) -> Result<()> {
-        let path = self.layout().unit(id);
+        let path = self.layout().instance_dir(id);
         match dir::move_to_free(staging.dir(), id.as_str(), instances, id.as_str()) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Err(Error::Taken { path }),

@@ -1,10 +1,10 @@
-//! Why a unit can not be read.
+//! Why an instance directory can not be read.
 
 use std::borrow::Cow;
 
 use rustix::fs::FileType;
 
-/// What is wrong with a unit, in words that are precise enough to repair it by hand.
+/// What is wrong with an instance directory, in words that are precise enough to repair it by hand.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Damage(Cow<'static, str>);
@@ -24,7 +24,7 @@ impl Damage {
         Self::new(format!("{file} can not be read: {}", std::io::Error::from(errno)))
     }
 
-    /// The damage there is if `file` of a unit is of kind `found`, or `None` if that is as it should be.
+    /// The damage there is if `file` of an instance directory is of kind `found`, or `None` if that is as it should be.
     pub(crate) fn unless_regular(file: &'static str, found: FileType) -> Option<Self> {
         let kind = match found {
             FileType::RegularFile => return None,

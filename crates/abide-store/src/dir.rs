@@ -84,7 +84,7 @@ pub(crate) fn move_to_free(
     let (from, to, name, new_name) = (from.as_fd(), to.as_fd(), name.as_ref(), new_name.as_ref());
     match rustix::fs::renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE) {
         // Network file systems do not know the flag. A plain rename never replaces a directory that holds anything,
-        // which a unit always does, so only the answer for an empty one has to be made here.
+        // which an instance directory always does, so only the answer for an empty one has to be made here.
         Err(Errno::INVAL | Errno::NOSYS) => match stat(to, new_name) {
             Ok(_) => Err(Errno::EXIST),
             Err(Errno::NOENT) => rustix::fs::renameat(from, name, to, new_name),

@@ -1,4 +1,4 @@
-//! One unit: reading it where it lies, and holding its lock.
+//! One instance directory: reading it where it lies, and holding its lock.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::manifest::{Reader, Trouble};
 use crate::staging::Staging;
 use crate::store::Store;
 
-/// The directory of a unit, which must be a directory and not a link to one.
+/// Opens an instance directory, which must be a directory and not a link to one.
 fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {
     dir::open(shelf, name).map_err(|errno| match errno {
         Errno::NOENT => Trouble::Absent,
@@ -33,12 +33,12 @@ fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {
     })
 }
 
-/// The manifest of the unit `name` on `shelf`, which belongs to the instance `id`.
+/// The manifest of the instance directory `name` on `shelf`, which belongs to the instance `id`.
 pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instance, Trouble> {
-    let unit = open(shelf, name)?;
-    match Reader::new().read(&unit, MANIFEST, id) {
+    let instance_dir = open(shelf, name)?;
+    match Reader::new().read(&instance_dir, MANIFEST, id) {
         // While we looked it was either emptied, which is damage, or taken away, which is not.
-        Err(Trouble::Absent) => match dir::is_still(&unit, shelf, name) {
+        Err(Trouble::Absent) => match dir::is_still(&instance_dir, shelf, name) {
             Ok(true) => Err(Trouble::Damaged(Damage::MISSING)),
             Ok(false) => Err(Trouble::Absent),
             Err(errno) => Err(Trouble::System(errno)),
@@ -47,7 +47,7 @@ pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instan
     }
 }
 
-/// A unit whose lock is held, on whichever shelf it lies.
+/// An instance directory whose lock is held, on whichever shelf it lies.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) dir: OwnedFd,
@@ -55,7 +55,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Takes the lock of the unit `name` on `shelf`.
+    /// Takes the lock of the instance directory `name` on `shelf`.
     pub(crate) fn take(shelf: &OwnedFd, name: &str, patience: Duration) -> Result<Self, Failure> {
         let dir = open(shelf, name).map_err(|trouble| match trouble {
             Trouble::Absent => Failure::Absent,
@@ -67,7 +67,7 @@ impl Held {
             Failure::System(Errno::NOENT) => Failure::Absent,
             failure => failure,
         })?;
-        // Whoever had the lock before us may have moved the unit away: then this is the lock of something else now.
+        // Whoever had the lock before us may have moved the instance directory away: then this is the lock of something else now.
         match dir::is_still(&dir, shelf, name) {
             Ok(true) => Ok(Self { dir, _lock: lock }),
             Ok(false) => Err(Failure::Absent),
@@ -78,18 +78,18 @@ impl Held {
 
 /// The lock of an instance. Nobody else changes or removes it until this is dropped.
 #[derive(Debug)]
-pub struct UnitLock {
+pub struct InstanceLock {
     store: Store,
     shelf: OwnedFd,
     held: Held,
     instance: Instance,
 }
 
-impl UnitLock {
+impl InstanceLock {
     pub(crate) fn take(store: &Store, id: InstanceId) -> Result<Self> {
-        // A damaged unit is left exactly as it is: not even a missing lock file is made in it.
+        // A damaged instance directory is left exactly as it is: not even a missing lock file is made in it.
         store.read(id)?;
-        let path = store.layout().unit(id);
+        let path = store.layout().instance_dir(id);
         let shelf = store.open_section(INSTANCES)?;
         let held = Held::take(&shelf, id.as_str(), store.patience())
             .map_err(|failure| failure.of_unit(id, &path, store.patience()))?;
@@ -107,9 +107,9 @@ impl UnitLock {
         &self.instance
     }
 
-    /// Where the unit is.
+    /// Where the instance directory is.
     fn path(&self) -> PathBuf {
-        self.store.layout().unit(self.id())
+        self.store.layout().instance_dir(self.id())
     }
 
     /// Replaces the manifest.
@@ -127,20 +127,20 @@ impl UnitLock {
         written
     }
 
-    /// Writes down, before the unit goes to the trash, whether it holds work. What nobody wrote that about counts as work.
+    /// Writes down, before the instance directory goes to the trash, whether it holds work. What nobody wrote that about counts as work.
     pub fn note_work(&self, work: bool) -> Result<()> {
         match rustix::fs::unlinkat(&self.held.dir, NO_WORK, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(IoFailure::new("remove", self.path().join(NO_WORK), errno).into()),
         }
         if !work {
-            // Without it, the unit only stays longer.
+            // Without it, the instance directory only stays longer.
             let _ = atomic::write(&self.held.dir, NO_WORK, b"", 0o600);
         }
         Ok(())
     }
 
-    /// Moves the unit to the trash, if it is [`Status::Ending`]. The move is the moment of removal: before it the
+    /// Moves the instance directory to the trash, if it is [`Status::Ending`]. The move is the moment of removal: before it the
     /// instance is there, after it it is not.
     pub fn trash(self, now: Timestamp) -> Result<TrashName> {
         let id = self.id();

@@ -18,13 +18,13 @@ pub(crate) const RUN: &str = "run";
 pub(crate) const STATE: &str = "state";
 pub(crate) const JOURNAL: &str = "journal";
 
-/// How much room a trashed unit takes. Nothing in the trash changes, so it is counted once.
+/// How much room a trashed instance directory takes. Nothing in the trash changes, so it is counted once.
 pub(crate) const TRASH_SIZE: &str = "trash-size";
 
-/// Says that a removed unit held nothing that exists nowhere else.
+/// Says that a removed instance directory held nothing that exists nowhere else.
 pub(crate) const NO_WORK: &str = "no-work";
 
-/// What a trashed unit is called while it is being deleted, so that half of one never looks restorable.
+/// What a trashed instance directory is called while it is being deleted, so that half of one never looks restorable.
 pub(crate) const PURGING: &str = ".purging-";
 
 /// The paths of a store. Asking for one touches nothing.
@@ -44,17 +44,17 @@ impl Layout {
         &self.home
     }
 
-    /// Where the units are.
+    /// Where the instance directories are.
     pub fn instances(&self) -> PathBuf {
         self.home.join(INSTANCES)
     }
 
-    /// Where removed units are.
+    /// Where removed instance directories are.
     pub fn trash(&self) -> PathBuf {
         self.home.join(TRASH)
     }
 
-    /// Where files and units are made before they are moved into place.
+    /// Where files and instance directories are made before they are moved into place.
     pub fn staging(&self) -> PathBuf {
         self.home.join(STAGING)
     }
@@ -79,23 +79,23 @@ impl Layout {
         self.log_dir().join(OUTCOMES)
     }
 
-    /// One unit. What a capsule puts there is spelled by the capsule.
-    pub fn unit(&self, id: InstanceId) -> PathBuf {
+    /// One instance directory. What a capsule puts there is spelled by the capsule.
+    pub fn instance_dir(&self, id: InstanceId) -> PathBuf {
         self.instances().join(id.as_str())
     }
 
-    /// One unit in the trash.
+    /// One instance directory in the trash.
     pub fn trashed(&self, name: &TrashName) -> PathBuf {
         self.trash().join(name.to_string())
     }
 }
 
-/// What a unit is called in the trash: `<id>-<when>`, for example `k7p9m2xq-20261115T060000123Z`.
+/// What an instance directory is called in the trash: `<id>-<when>`, for example `k7p9m2xq-20261115T060000123Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrashName {
     /// When it was removed.
     pub when: Timestamp,
-    /// Whose unit it is.
+    /// Whose instance directory it is.
     pub id: InstanceId,
 }
 

@@ -1,12 +1,12 @@
 //! Instances on disk.
 //!
-//! A *unit* is the directory of one instance and the only truth about it. This crate makes, reads, changes, removes and
-//! brings back units, so that at every moment, whatever crashes, a unit is whole or not there. It knows nothing of
+//! An *instance directory* is the directory of one instance and the only truth about it. This crate makes, reads, changes, removes and
+//! brings back instance directories, so that at every moment, whatever crashes, an instance directory is whole or not there. It knows nothing of
 //! what an instance does: which change of status is right is decided in `abide-model`, and when, in `abide-engine`.
 //!
 //! What holds everywhere in here:
-//! - A file appears whole or not at all; a unit appears, leaves and returns by one `rename`.
-//! - A unit is changed only under its own lock, which lives inside it and is never unlinked while the unit exists.
+//! - A file appears whole or not at all; an instance directory appears, leaves and returns by one `rename`.
+//! - An instance directory is changed only under its own lock, which lives inside it and is never unlinked while the instance directory exists.
 //! - What can not be read is *damaged*: it is shown with the reason, and never overwritten, moved or deleted.
 //! - No link is ever followed out of the store.
 
@@ -29,7 +29,7 @@ mod tree;
 
 pub use damage::Damage;
 pub use error::{Error, IoFailure, ReadError, ResolveError, Result};
-pub use instance_dir::UnitLock;
+pub use instance_dir::InstanceLock;
 pub use layout::{Layout, TrashName};
 pub use list::Entry;
 pub use store::{ClaimsLock, Store, refuse_foreign};

@@ -1,4 +1,4 @@
-//! Listing: every unit, read with one `open` and one `read` each.
+//! Listing: every instance directory, read with one `open` and one `read` each.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -14,10 +14,10 @@ use crate::layout::{INSTANCES, MANIFEST};
 use crate::manifest::{Reader, Trouble};
 use crate::store::Store;
 
-/// From this many units on a second thread pays for itself.
+/// From this many instance directories on a second thread pays for itself.
 const MANY: usize = 256;
 
-/// One unit in a list.
+/// One instance directory in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(
     clippy::large_enum_variant,
@@ -28,7 +28,7 @@ pub enum Entry {
     Sound(Instance),
     /// It can not. It may hold work, so nothing touches it.
     Damaged {
-        /// What it is called in the directory of units.
+        /// What it is called in the directory of instance directories.
         name: String,
         /// What is wrong with it.
         reason: Damage,
@@ -36,7 +36,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Whose unit it is, if its name says so.
+    /// Whose instance directory it is, if its name says so.
     pub fn id(&self) -> Option<InstanceId> {
         match self {
             Self::Sound(instance) => Some(instance.id),
@@ -62,7 +62,7 @@ impl Entry {
 }
 
 impl Store {
-    /// Every unit, oldest first. A directory that can not be read is an error and never an empty list.
+    /// Every instance directory, oldest first. A directory that can not be read is an error and never an empty list.
     pub fn list(&self) -> Result<Vec<Entry>> {
         let Some(instances) = self.open_section_if_there(INSTANCES)? else {
             return Ok(Vec::new());
@@ -107,7 +107,7 @@ fn read_some(instances: &OwnedFd, names: &[Named]) -> Found {
     Ok(found)
 }
 
-/// What is called `name` among the units; `None` if it went away while we looked.
+/// What is called `name` among the instance directories; `None` if it went away while we looked.
 fn look(
     reader: &mut Reader,
     instances: &OwnedFd,
@@ -143,7 +143,7 @@ fn look(
     }
 }
 
-/// The id that a directory is called by: only in its canonical spelling, or one id could have two units.
+/// The id that a directory is called by: only in its canonical spelling, or one id could have two instance directories.
 fn id_of(name: &OsStr) -> Option<InstanceId> {
     let name = name.to_str()?;
     name.parse().ok().filter(|id: &InstanceId| id.as_str() == name)

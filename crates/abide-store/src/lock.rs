@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_model::InstanceId;
+use abide_sys::atomic;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -15,7 +16,6 @@ use crate::damage::Damage;
 use crate::dir;
 use crate::error::ReadError;
 use crate::layout::LOCK;
-use abide_sys::atomic;
 
 /// Who else may hold the lock at the same time.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The error for the lock of the unit of `id` at `place`.
+    /// The error for the lock of the instance directory of `id` at `place`.
     pub(crate) fn of_unit(self, id: InstanceId, place: &Path, waited: Duration) -> crate::Error {
         match self {
             Self::Absent => ReadError::NotFound(id).into(),
@@ -49,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// The error for the lock of a directory at `path` that is not a unit.
+    /// The error for the lock of a directory at `path` that is not an instance directory.
     pub(crate) fn at(self, path: PathBuf, waited: Duration) -> crate::Error {
         match self {
             Self::Busy { holder } => crate::Error::Locked { path, holder, waited },

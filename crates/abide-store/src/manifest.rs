@@ -1,4 +1,4 @@
-//! The manifest of a unit as bytes: reading it with one `open` and one `read`, and saying precisely what is wrong with it.
+//! The manifest of an instance directory as bytes: reading it with one `open` and one `read`, and saying precisely what is wrong with it.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +26,7 @@ const USUAL: usize = 64 << 10;
 /// What reading a manifest met instead of one.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// Nothing of that name, or the unit itself is gone.
+    /// Nothing of that name, or the instance directory itself is gone.
     Absent,
     /// It can not be understood.
     Damaged(Damage),
@@ -35,7 +35,7 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// The error that this is when it is about the instance `id`, whose unit is at `place`.
+    /// The error that this is when it is about the instance `id`, whose instance directory is at `place`.
     pub(crate) fn with(self, id: InstanceId, place: &Path) -> ReadError {
         match self {
             Self::Absent => ReadError::NotFound(id),

@@ -1,13 +1,14 @@
-//! Where files and units are made before they are moved into place.
+//! Where files and instance directories are made before they are moved into place.
 //!
 //! Everyone who stages something shares one lock, and whoever gets that lock alone knows that all that lies here was
-//! left by the dead. So litter needs no owner's name on it, units never hold any, and a sweep costs what it finds.
+//! left by the dead. So litter needs no owner's name on it, instance directories never hold any, and a sweep costs what it finds.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use abide_model::Instance;
+use abide_sys::{atomic, crash};
 use rustix::fs::{AtFlags, Mode};
 
 use crate::error::{Doing as _, Error, IoFailure, Result};
@@ -15,7 +16,6 @@ use crate::layout::{MANIFEST, STAGING};
 use crate::lock::{self, Hold};
 use crate::store::Store;
 use crate::{dir, manifest};
-use abide_sys::{atomic, crash};
 
 /// A stay in the staging directory. While it lasts, nothing that is made here is taken for litter.
 pub(crate) struct Staging {
@@ -38,8 +38,13 @@ impl Staging {
         self.dir.as_fd()
     }
 
-    /// Replaces the manifest in the directory `unit`, which is at `place`. The caller holds the unit's lock.
-    pub(crate) fn write_manifest(&self, instance: &Instance, unit: impl AsFd, place: &Path) -> Result<()> {
+    /// Replaces the manifest in the directory `instance_dir`, which is at `place`. The caller holds the instance directory's lock.
+    pub(crate) fn write_manifest(
+        &self,
+        instance: &Instance,
+        instance_dir: impl AsFd,
+        place: &Path,
+    ) -> Result<()> {
         let id = instance.id;
         let bytes = manifest::encode(instance).map_err(|reason| Error::Unwritable { id, reason })?;
         let random = atomic::random().doing("get random numbers for", &self.path)?;
@@ -47,12 +52,12 @@ impl Staging {
         atomic::create(&self.dir, &temp, &bytes, Mode::RUSR | Mode::WUSR)
             .doing("write", self.path.join(&temp))?;
         crash::point("store.write.staged");
-        if let Err(errno) = rustix::fs::renameat(&self.dir, &temp, &unit, MANIFEST) {
+        if let Err(errno) = rustix::fs::renameat(&self.dir, &temp, &instance_dir, MANIFEST) {
             self.discard(temp.as_ref());
             return Err(IoFailure::new("replace", place.join(MANIFEST), errno).into());
         }
         crash::point("store.write.renamed");
-        rustix::fs::fsync(unit).doing("sync", place).map_err(Error::NotDurable)
+        rustix::fs::fsync(instance_dir).doing("sync", place).map_err(Error::NotDurable)
     }
 
     /// Removes a staged file that is not wanted. If that fails, a sweep finds it.

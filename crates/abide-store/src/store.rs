@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::dir;
 use crate::error::{Doing as _, Error, IoFailure, ReadError, Result};
 use crate::instance_dir;
-use crate::instance_dir::UnitLock;
+use crate::instance_dir::InstanceLock;
 use crate::layout::{INSTANCES, LOG, Layout, STAGING, TRASH};
 use crate::lock::{self, Hold};
 
@@ -90,7 +90,7 @@ impl Store {
             return Err(ReadError::NotFound(id));
         };
         instance_dir::read(&instances, id.as_str(), id)
-            .map_err(|trouble| trouble.with(id, &self.layout.unit(id)))
+            .map_err(|trouble| trouble.with(id, &self.layout.instance_dir(id)))
     }
 
     /// Changes the instance `id` under its lock. Writes only if something changed; an error of `change` leaves all as
@@ -100,22 +100,22 @@ impl Store {
         id: InstanceId,
         change: impl FnOnce(&mut Instance) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut unit = self.lock(id)?;
-        let mut instance = unit.instance().clone();
+        let mut instance_dir = self.lock(id)?;
+        let mut instance = instance_dir.instance().clone();
         let answer = change(&mut instance)?;
-        if instance != *unit.instance() {
-            unit.write(&instance)?;
+        if instance != *instance_dir.instance() {
+            instance_dir.write(&instance)?;
         }
         Ok(answer)
     }
 
     /// Takes the lock of the instance `id`, for work that is longer than one change.
-    pub fn lock(&self, id: InstanceId) -> Result<UnitLock> {
-        UnitLock::take(self, id)
+    pub fn lock(&self, id: InstanceId) -> Result<InstanceLock> {
+        InstanceLock::take(self, id)
     }
 
     /// Takes the lock under which it is decided who gets what two could want, such as a conversation. It comes before
-    /// the lock of any unit, or two who hold one each would wait for each other.
+    /// the lock of any instance directory, or two who hold one each would wait for each other.
     pub fn lock_claims(&self) -> Result<ClaimsLock> {
         let taken = lock::take(self.open_home()?, Hold::Alone, self.patience);
         let lock = taken.map_err(|failure| failure.at(self.layout.home().to_owned(), self.patience))?;

@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use abide_sys::crash;
+
 use crate::error::{Doing as _, Error, Result};
 use crate::layout::{LOCK, PURGING, STAGING, TRASH};
 use crate::lock::{self, Failure, Hold};
 use crate::store::Store;
 use crate::{dir, tree};
-use abide_sys::crash;
 
 /// What a sweep did.
 #[derive(Debug, Default)]
@@ -23,7 +24,7 @@ pub struct SweepReport {
 }
 
 impl Store {
-    /// Finishes what crashes cut short. Touches nothing that anybody is working on, and no unit: what should become of
+    /// Finishes what crashes cut short. Touches nothing that anybody is working on, and no instance directory: what should become of
     /// those is decided elsewhere.
     pub fn sweep(&self) -> Result<SweepReport> {
         let mut report = SweepReport::default();
@@ -80,7 +81,8 @@ impl Store {
     }
 }
 
-/// Whether somebody is deleting `name` right now: they hold the lock of the unit that it was.
+/// Whether somebody is deleting `name` right now: they hold the lock of the instance directory that it was.
 fn is_being_purged(trash: &OwnedFd, name: &OsStr) -> bool {
-    dir::open(trash, name).is_ok_and(|unit| matches!(lock::take_if_free(unit), Err(Failure::Busy { .. })))
+    dir::open(trash, name)
+        .is_ok_and(|instance_dir| matches!(lock::take_if_free(instance_dir), Err(Failure::Busy { .. })))
 }

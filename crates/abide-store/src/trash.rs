@@ -18,7 +18,7 @@ use crate::staging::Staging;
 use crate::store::Store;
 use crate::{dir, tree};
 
-/// A unit in the trash.
+/// An instance directory in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrashEntry {
     /// What it is called there, which says whose it is and when it was removed.
@@ -82,9 +82,9 @@ impl Store {
             return Ok(0);
         }
         let bytes = tree::size(&trash, entry.as_ref());
-        if sound && let Ok(unit) = dir::open(&trash, &entry) {
+        if sound && let Ok(instance_dir) = dir::open(&trash, &entry) {
             // Only worth the walk that it saves.
-            let _ = atomic::write(unit, TRASH_SIZE, bytes.to_string().as_bytes(), 0o600);
+            let _ = atomic::write(instance_dir, TRASH_SIZE, bytes.to_string().as_bytes(), 0o600);
         }
         Ok(bytes)
     }
@@ -95,17 +95,17 @@ impl Store {
     }
 
     /// Takes `name` back out of the trash. The manifest is changed first, so that a crash before the move leaves
-    /// the unit in the trash, and one after it leaves an instance that is whole.
+    /// the instance directory in the trash, and one after it leaves an instance that is whole.
     pub fn restore(&self, name: &TrashName, now: Timestamp) -> Result<InstanceId> {
         let (id, entry) = (name.id, name.to_string());
-        let (from, to) = (self.layout().trashed(name), self.layout().unit(id));
+        let (from, to) = (self.layout().trashed(name), self.layout().instance_dir(id));
         let trash = self.open_section(TRASH)?;
         let instances = self.open_section(INSTANCES)?;
         let trouble_here = |trouble: Trouble| match trouble {
             Trouble::Absent => Error::NotInTrash(entry.clone()),
             trouble => trouble.with(id, &from).into(),
         };
-        // A damaged unit is left exactly as it is: not even a missing lock file is made in it.
+        // A damaged instance directory is left exactly as it is: not even a missing lock file is made in it.
         instance_dir::read(&trash, &entry, id).map_err(trouble_here)?;
         let held = self.hold_trashed(&trash, name)?;
         let mut instance = instance_dir::read(&trash, &entry, id).map_err(trouble_here)?;

@@ -21,9 +21,10 @@ fn a_listing_reads_every_manifest_once_and_nothing_else() {
         let (id, scope) = (InstanceId::from_bits(bits), Scope::directory("/work/shop".into()));
         let recipe = Recipe::on_host("/work/shop".into());
         let instance = Instance::starting(id, scope, "default".into(), recipe, by, Timestamp(1000));
-        let unit = store.layout().unit(id);
-        std::fs::create_dir(&unit).unwrap();
-        std::fs::write(unit.join("instance.json"), serde_json::to_vec_pretty(&instance).unwrap()).unwrap();
+        let instance_dir = store.layout().instance_dir(id);
+        std::fs::create_dir(&instance_dir).unwrap();
+        std::fs::write(instance_dir.join("instance.json"), serde_json::to_vec_pretty(&instance).unwrap())
+            .unwrap();
     }
     let idle = {
         let before = reads();
@@ -33,5 +34,5 @@ fn a_listing_reads_every_manifest_once_and_nothing_else() {
     let listed = store.list().unwrap().len() as u64;
     let read = reads() - before - idle;
     assert_eq!(listed, UNITS);
-    assert_eq!(read, UNITS, "reads for {UNITS} units");
+    assert_eq!(read, UNITS, "reads for {UNITS} instances");
 }

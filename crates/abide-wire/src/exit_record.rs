@@ -12,7 +12,7 @@ use abide_model::ProcessIdentity;
 use abide_sys::atomic;
 use serde::{Deserialize, Serialize};
 
-use crate::instance_dir::Unit;
+use crate::instance_dir::InstanceDir;
 use crate::os_text::OsText;
 use crate::session::{Exit, SessionId, SpawnSpec};
 use crate::supervisor_lock;
@@ -89,9 +89,9 @@ pub struct RecordedSession {
 }
 
 impl ExitRecord {
-    /// Reads the record of `unit`; `None` where no keeper ever ran.
-    pub fn read(unit: &Unit) -> io::Result<Option<Self>> {
-        match std::fs::read(unit.exit_record()) {
+    /// Reads the record of `instance_dir`; `None` where no keeper ever ran.
+    pub fn read(instance_dir: &InstanceDir) -> io::Result<Option<Self>> {
+        match std::fs::read(instance_dir.exit_record()) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(err) => Err(err),
@@ -113,23 +113,23 @@ impl ExitRecord {
     }
 
     /// Writes the record of a run that no keeper serves; `WouldBlock` where one does.
-    pub fn begin(&self, unit: &Unit) -> io::Result<()> {
-        let _served = supervisor_lock::take(unit)?;
-        let _lock = supervisor_lock::take_to_change(unit)?;
-        self.write(unit)
+    pub fn begin(&self, instance_dir: &InstanceDir) -> io::Result<()> {
+        let _served = supervisor_lock::take(instance_dir)?;
+        let _lock = supervisor_lock::take_to_change(instance_dir)?;
+        self.write(instance_dir)
     }
 
     /// Changes the record of run `generation` as nobody else does at the same time; `None` if it is about another run.
     pub fn update<T>(
-        unit: &Unit,
+        instance_dir: &InstanceDir,
         generation: u64,
         change: impl FnOnce(&mut Self) -> T,
     ) -> io::Result<Option<T>> {
-        let _lock = supervisor_lock::take_to_change(unit)?;
-        let record = Self::read(unit)?.filter(|record| record.generation == generation);
+        let _lock = supervisor_lock::take_to_change(instance_dir)?;
+        let record = Self::read(instance_dir)?.filter(|record| record.generation == generation);
         let Some(mut record) = record else { return Ok(None) };
         let given = change(&mut record);
-        record.write(unit)?;
+        record.write(instance_dir)?;
         Ok(Some(given))
     }
 
@@ -184,8 +184,8 @@ impl ExitRecord {
 
     /// Replaces the file as a whole. Only the final record is worth waiting for the disk: one that says `running`
     /// and is lost leaves an older generation, which no reader takes for this one.
-    pub fn write(&self, unit: &Unit) -> io::Result<()> {
-        let (dir, path) = (File::open(unit.state_dir())?, unit.exit_record());
+    pub fn write(&self, instance_dir: &InstanceDir) -> io::Result<()> {
+        let (dir, path) = (File::open(instance_dir.state_dir())?, instance_dir.exit_record());
         let name = path.file_name().unwrap_or_default();
         atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, self.reason.is_some())
     }

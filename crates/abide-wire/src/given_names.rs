@@ -5,7 +5,7 @@ use std::fs;
 
 use serde::Deserialize;
 
-use crate::instance_dir::Unit;
+use crate::instance_dir::InstanceDir;
 use crate::session::SessionId;
 
 /// The part of the layout file that concerns others than the mux.
@@ -15,8 +15,8 @@ struct NamesInLayout {
     names: BTreeMap<SessionId, String>,
 }
 
-/// The names that the operator gave to the sessions of `unit`. A file that cannot be read holds none.
-pub fn given_names(unit: &Unit) -> BTreeMap<SessionId, String> {
-    let bytes = fs::read(unit.layout_file()).unwrap_or_default();
+/// The names that the operator gave to the sessions of `instance_dir`. A file that cannot be read holds none.
+pub fn given_names(instance_dir: &InstanceDir) -> BTreeMap<SessionId, String> {
+    let bytes = fs::read(instance_dir.layout_file()).unwrap_or_default();
     serde_json::from_slice::<NamesInLayout>(&bytes).unwrap_or_default().names
 }

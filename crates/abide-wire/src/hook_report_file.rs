@@ -6,26 +6,26 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use abide_model::watching::HookReport;
 
-use crate::instance_dir::Unit;
+use crate::instance_dir::InstanceDir;
 use crate::session::SessionId;
 
 /// The file does not grow beyond this: its older half is dropped.
 const MAX_SIZE: usize = 64 << 10;
 
 /// Appends the conversation of `report`, unless the last one written for its session and run is the same.
-pub fn append(unit: &Unit, report: &HookReport) {
+pub fn append(instance_dir: &InstanceDir, report: &HookReport) {
     let Some(conversation) = &report.conversation else { return };
-    if let Err(err) = try_append(unit, report, conversation) {
+    if let Err(err) = try_append(instance_dir, report, conversation) {
         tracing::warn!(session = %report.session, conversation, "not written down: {err}");
     }
 }
 
 /// Appends that something was entered in `session` now, for the first time in this run.
-pub fn append_turn(unit: &Unit, session: &SessionId, generation: u64) {
+pub fn append_turn(instance_dir: &InstanceDir, session: &SessionId, generation: u64) {
     let at = abide_sys::clock::now().0;
     let line = serde_json::json!({ "generation": generation, "session": session, "at": at });
     let append = || {
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(unit.turns())?;
+        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(instance_dir.turns())?;
         file.write_all(format!("{line}\n").as_bytes())
     };
     if let Err(err) = append() {
@@ -33,8 +33,8 @@ pub fn append_turn(unit: &Unit, session: &SessionId, generation: u64) {
     }
 }
 
-fn try_append(unit: &Unit, report: &HookReport, conversation: &str) -> io::Result<()> {
-    let path = unit.conversations();
+fn try_append(instance_dir: &InstanceDir, report: &HookReport, conversation: &str) -> io::Result<()> {
+    let path = instance_dir.conversations();
     let earlier = match fs::read_to_string(&path) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
         read => read.unwrap_or_default(),
@@ -65,7 +65,7 @@ fn try_append(unit: &Unit, report: &HookReport, conversation: &str) -> io::Resul
     if earlier.len() > MAX_SIZE {
         let lines: Vec<&str> = earlier.lines().collect();
         let kept = lines[lines.len() / 2..].join("\n");
-        let dir = fs::File::open(unit.state_dir())?;
+        let dir = fs::File::open(instance_dir.state_dir())?;
         let name = path.file_name().unwrap_or_default();
         return abide_sys::atomic::write(dir, name, format!("{kept}\n{line}\n").as_bytes(), 0o600);
     }
@@ -85,19 +85,19 @@ mod tests {
     #[test]
     fn a_conversation_is_written_once_until_it_changes_and_the_file_stays_small() {
         let dir = tempfile::tempdir().unwrap();
-        let unit = Unit::new(dir.path());
-        unit.prepare_state().unwrap();
-        let lines = || fs::read_to_string(unit.conversations()).unwrap().lines().count();
+        let instance_dir = InstanceDir::new(dir.path());
+        instance_dir.prepare_state().unwrap();
+        let lines = || fs::read_to_string(instance_dir.conversations()).unwrap().lines().count();
         for (session, id, expected) in
             [(1, "a", 1), (1, "a", 1), (2, "b", 2), (1, "a", 2), (1, "b", 3), (1, "a", 4)]
         {
-            append(&unit, &report(session, id));
+            append(&instance_dir, &report(session, id));
             assert_eq!(lines(), expected, "{session} {id}");
         }
         for number in 0..2000 {
-            append(&unit, &report(1, &format!("conversation-{number}")));
+            append(&instance_dir, &report(1, &format!("conversation-{number}")));
         }
-        let text = fs::read_to_string(unit.conversations()).unwrap();
+        let text = fs::read_to_string(instance_dir.conversations()).unwrap();
         assert!(text.len() < 2 * MAX_SIZE && text.trim_end().ends_with('}'), "{}", text.len());
         assert!(text.contains("conversation-1999"), "the newest is what counts");
     }

@@ -1,4 +1,4 @@
-//! Where the capsule's files are inside its unit directory: the one place that spells these paths.
+//! Where the capsule's files are inside its instance directory: the one place that spells these paths.
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::{fs, io};
 
 use crate::session::SessionId;
 
-/// The name of the listening socket inside [`Unit::run_dir`].
+/// The name of the listening socket inside [`InstanceDir::run_dir`].
 pub const SOCKET_NAME: &str = "sock";
 
-/// The unit directory of one instance.
+/// The directory of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unit(PathBuf);
+pub struct InstanceDir(PathBuf);
 
-impl Unit {
-    /// The unit at `path`.
+impl InstanceDir {
+    /// The instance directory at `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// The unit directory itself.
+    /// The instance directory itself.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -34,12 +34,12 @@ impl Unit {
         self.run_dir().join(SOCKET_NAME)
     }
 
-    /// Locked for as long as a keeper serves the unit.
+    /// Locked for as long as a keeper serves the instance.
     pub fn keeper_lock(&self) -> PathBuf {
         self.0.join("run/keeper.lock")
     }
 
-    /// Locked, and shared by them, for as long as a pane of tmux holds a session of the unit.
+    /// Locked, and shared by them, for as long as a pane of tmux holds a session of the instance.
     pub fn panes_lock(&self) -> PathBuf {
         self.0.join("run/panes.lock")
     }
@@ -49,7 +49,7 @@ impl Unit {
         self.0.join("run/record.lock")
     }
 
-    /// Locked for as long as a process starts the unit.
+    /// Locked for as long as a process starts the instance.
     pub fn starter_lock(&self) -> PathBuf {
         self.0.join("run/starter.lock")
     }

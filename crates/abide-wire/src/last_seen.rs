@@ -8,7 +8,7 @@ use abide_model::Doing;
 use abide_sys::{atomic, clock};
 use serde::{Deserialize, Serialize};
 
-use crate::instance_dir::Unit;
+use crate::instance_dir::InstanceDir;
 use crate::session::SessionId;
 
 /// What one session was last seen doing, and what was typed into it.
@@ -49,8 +49,8 @@ pub struct LastSeenAll {
 
 impl LastSeenAll {
     /// What is written down about run `generation`; nothing if that is about another run or cannot be read.
-    pub fn read(unit: &Unit, generation: u64) -> Self {
-        let read = std::fs::read(unit.last_seen()).ok();
+    pub fn read(instance_dir: &InstanceDir, generation: u64) -> Self {
+        let read = std::fs::read(instance_dir.last_seen()).ok();
         let read = read.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         let empty = Self { generation, sessions: BTreeMap::new() };
         read.filter(|all| all.generation == generation).unwrap_or(empty)
@@ -63,19 +63,24 @@ impl LastSeenAll {
 
     /// Changes what is known of `session`, and writes it down if that is news. It need not survive a power cut: what is
     /// missing is not known.
-    pub fn note(&mut self, unit: &Unit, session: &SessionId, change: impl FnOnce(&mut LastSeen)) {
+    pub fn note(
+        &mut self,
+        instance_dir: &InstanceDir,
+        session: &SessionId,
+        change: impl FnOnce(&mut LastSeen),
+    ) {
         let seen = self.sessions.entry(session.to_string()).or_default();
         let before = seen.clone();
         change(seen);
         if *seen != before
-            && let Err(error) = self.write(unit)
+            && let Err(error) = self.write(instance_dir)
         {
             tracing::warn!(%session, "what it does could not be written down: {error}");
         }
     }
 
-    fn write(&self, unit: &Unit) -> io::Result<()> {
-        let (dir, path) = (File::open(unit.state_dir())?, unit.last_seen());
+    fn write(&self, instance_dir: &InstanceDir) -> io::Result<()> {
+        let (dir, path) = (File::open(instance_dir.state_dir())?, instance_dir.last_seen());
         let name = path.file_name().unwrap_or_default();
         atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, false)
     }

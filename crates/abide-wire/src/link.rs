@@ -48,8 +48,8 @@ pub enum ToMux {
         link: u32,
         /// Which run of the instance this is.
         generation: u64,
-        /// The unit directory.
-        unit: OsText,
+        /// The instance directory.
+        instance_dir: OsText,
         /// What the launcher wants of the mux; not understood by the keeper.
         options: serde_json::Value,
         /// How many sessions there are: they are told right after this, before the mux answers anybody.

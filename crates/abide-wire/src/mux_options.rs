@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MuxOptions {
-    /// What the status bar calls the instance; the unit directory's name where empty.
+    /// What the status bar calls the instance; the instance directory's name where empty.
     pub name: String,
     /// Lines kept after they left the screen, counted as the program wrote them.
     pub scrollback: usize,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use abide_model::liveness::SupervisorLock;
 
-use crate::instance_dir::Unit;
+use crate::instance_dir::InstanceDir;
 
 /// For how long a keeper that begins waits for a lock that others hold only to test or to change something.
 const TO_BEGIN: Duration = Duration::from_secs(1);
@@ -20,9 +20,9 @@ const TO_CHANGE: Duration = Duration::from_secs(3);
 /// How often a lock that several hold together is tested before it is believed to be held.
 const SHARED_TESTS: usize = 4;
 
-/// Whether a supervisor of `unit` lives: a keeper, or panes of tmux.
-pub fn supervisor_lock(unit: &Unit) -> SupervisorLock {
-    test(&unit.keeper_lock(), File::try_lock_shared).or(test_shared(&unit.panes_lock()))
+/// Whether a supervisor of `instance_dir` lives: a keeper, or panes of tmux.
+pub fn supervisor_lock(instance_dir: &InstanceDir) -> SupervisorLock {
+    test(&instance_dir.keeper_lock(), File::try_lock_shared).or(test_shared(&instance_dir.panes_lock()))
 }
 
 /// Tests a lock that several hold together. Others that test it get in the way for an instant, a holder stays.
@@ -58,15 +58,15 @@ fn test(path: &Path, take: impl Fn(&File) -> Result<(), TryLockError>) -> Superv
 pub struct Claim(#[expect(dead_code, reason = "the open file is the lock")] File);
 
 impl Claim {
-    /// Says that this process starts `unit`, until this is dropped or the process ends.
-    pub fn starting(unit: &Unit) -> io::Result<Self> {
-        unit.prepare_run()?;
-        Ok(Self(wait(open(&unit.starter_lock())?, TO_BEGIN)?))
+    /// Says that this process starts `instance_dir`, until this is dropped or the process ends.
+    pub fn starting(instance_dir: &InstanceDir) -> io::Result<Self> {
+        instance_dir.prepare_run()?;
+        Ok(Self(wait(open(&instance_dir.starter_lock())?, TO_BEGIN)?))
     }
 
-    /// Whether a process starts `unit`. A lock that was never taken says nothing about a process that cannot be seen.
-    pub fn starter(unit: &Unit) -> SupervisorLock {
-        let path = unit.starter_lock();
+    /// Whether a process starts `instance_dir`. A lock that was never taken says nothing about a process that cannot be seen.
+    pub fn starter(instance_dir: &InstanceDir) -> SupervisorLock {
+        let path = instance_dir.starter_lock();
         if path.symlink_metadata().is_ok() {
             test(&path, File::try_lock_shared)
         } else {
@@ -76,20 +76,20 @@ impl Claim {
 }
 
 /// Takes the lock for a keeper that begins; `WouldBlock` where another one has it.
-pub fn take(unit: &Unit) -> io::Result<File> {
-    wait(open(&unit.keeper_lock())?, TO_BEGIN)
+pub fn take(instance_dir: &InstanceDir) -> io::Result<File> {
+    wait(open(&instance_dir.keeper_lock())?, TO_BEGIN)
 }
 
 /// Takes the lock under which the panes of tmux change the record. Not the keeper's: that one says who lives.
-pub fn take_to_change(unit: &Unit) -> io::Result<File> {
-    wait(open(&unit.record_lock())?, TO_CHANGE)
+pub fn take_to_change(instance_dir: &InstanceDir) -> io::Result<File> {
+    wait(open(&instance_dir.record_lock())?, TO_CHANGE)
 }
 
 /// Removes the socket that a keeper left which was killed. The caller has made sure that no other is being started.
-pub fn remove_stale_socket(unit: &Unit) -> io::Result<()> {
-    let socket = unit.socket();
+pub fn remove_stale_socket(instance_dir: &InstanceDir) -> io::Result<()> {
+    let socket = instance_dir.socket();
     match socket.symlink_metadata() {
-        Ok(_) if supervisor_lock(unit) == SupervisorLock::Free => std::fs::remove_file(socket),
+        Ok(_) if supervisor_lock(instance_dir) == SupervisorLock::Free => std::fs::remove_file(socket),
         _ => Ok(()),
     }
 }
@@ -98,16 +98,16 @@ pub fn remove_stale_socket(unit: &Unit) -> io::Result<()> {
 pub struct PaneLock(#[expect(dead_code, reason = "the open file is the lock")] File);
 
 impl PaneLock {
-    /// Takes up a place among the panes of `unit`.
-    pub fn new(unit: &Unit) -> io::Result<Self> {
-        let file = open(&unit.panes_lock())?;
+    /// Takes up a place among the panes of `instance_dir`.
+    pub fn new(instance_dir: &InstanceDir) -> io::Result<Self> {
+        let file = open(&instance_dir.panes_lock())?;
         file.lock_shared()?;
         Ok(Self(file))
     }
 
-    /// Whether any pane of `unit` is there, if only to say its last words.
-    pub fn any(unit: &Unit) -> io::Result<bool> {
-        match open(&unit.panes_lock())?.try_lock() {
+    /// Whether any pane of `instance_dir` is there, if only to say its last words.
+    pub fn any(instance_dir: &InstanceDir) -> io::Result<bool> {
+        match open(&instance_dir.panes_lock())?.try_lock() {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(err)) => Err(err),
@@ -138,64 +138,65 @@ fn wait(lock: File, limit: Duration) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    fn unit() -> (tempfile::TempDir, Unit) {
+    fn instance_dir() -> (tempfile::TempDir, InstanceDir) {
         let dir = tempfile::tempdir().unwrap();
-        let unit = Unit::new(dir.path());
-        unit.prepare_run().unwrap();
-        (dir, unit)
+        let instance_dir = InstanceDir::new(dir.path());
+        instance_dir.prepare_run().unwrap();
+        (dir, instance_dir)
     }
 
     #[test]
     fn a_lock_is_held_for_as_long_as_its_holder_keeps_it() {
-        let (_dir, unit) = unit();
-        assert_eq!(supervisor_lock(&unit), SupervisorLock::Free, "it was never made");
-        let held = take(&unit).unwrap();
-        assert_eq!(supervisor_lock(&unit), SupervisorLock::Held);
+        let (_dir, instance_dir) = instance_dir();
+        assert_eq!(supervisor_lock(&instance_dir), SupervisorLock::Free, "it was never made");
+        let held = take(&instance_dir).unwrap();
+        assert_eq!(supervisor_lock(&instance_dir), SupervisorLock::Held);
         drop(held);
-        assert_eq!(supervisor_lock(&unit), SupervisorLock::Free);
+        assert_eq!(supervisor_lock(&instance_dir), SupervisorLock::Free);
     }
 
     #[test]
     fn panes_that_hold_their_lock_together_are_a_sign_of_life() {
-        let (_dir, unit) = unit();
-        let panes = [PaneLock::new(&unit).unwrap(), PaneLock::new(&unit).unwrap()];
-        assert_eq!(supervisor_lock(&unit), SupervisorLock::Held);
+        let (_dir, instance_dir) = instance_dir();
+        let panes = [PaneLock::new(&instance_dir).unwrap(), PaneLock::new(&instance_dir).unwrap()];
+        assert_eq!(supervisor_lock(&instance_dir), SupervisorLock::Held);
         drop(panes);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope
-                    .spawn(|| (0..50).for_each(|_| assert_eq!(supervisor_lock(&unit), SupervisorLock::Free)));
+                scope.spawn(|| {
+                    (0..50).for_each(|_| assert_eq!(supervisor_lock(&instance_dir), SupervisorLock::Free))
+                });
             }
         });
     }
 
     #[test]
     fn what_is_no_lock_says_nothing() {
-        let (_dir, unit) = unit();
-        std::os::unix::fs::symlink("/dev/null", unit.keeper_lock()).unwrap();
-        assert_eq!(supervisor_lock(&unit), SupervisorLock::Unreadable);
+        let (_dir, instance_dir) = instance_dir();
+        std::os::unix::fs::symlink("/dev/null", instance_dir.keeper_lock()).unwrap();
+        assert_eq!(supervisor_lock(&instance_dir), SupervisorLock::Unreadable);
     }
 
     #[test]
     fn a_starter_that_never_claimed_is_not_known_to_be_gone() {
-        let (_dir, unit) = unit();
-        assert_eq!(Claim::starter(&unit), SupervisorLock::Unreadable);
-        let claim = Claim::starting(&unit).unwrap();
-        assert_eq!(Claim::starter(&unit), SupervisorLock::Held);
+        let (_dir, instance_dir) = instance_dir();
+        assert_eq!(Claim::starter(&instance_dir), SupervisorLock::Unreadable);
+        let claim = Claim::starting(&instance_dir).unwrap();
+        assert_eq!(Claim::starter(&instance_dir), SupervisorLock::Held);
         drop(claim);
-        assert_eq!(Claim::starter(&unit), SupervisorLock::Free);
+        assert_eq!(Claim::starter(&instance_dir), SupervisorLock::Free);
     }
 
     #[test]
     fn a_socket_is_removed_only_where_no_keeper_lives() {
-        let (_dir, unit) = unit();
-        std::fs::write(unit.socket(), "").unwrap();
-        let held = take(&unit).unwrap();
-        remove_stale_socket(&unit).unwrap();
-        assert!(unit.socket().exists());
+        let (_dir, instance_dir) = instance_dir();
+        std::fs::write(instance_dir.socket(), "").unwrap();
+        let held = take(&instance_dir).unwrap();
+        remove_stale_socket(&instance_dir).unwrap();
+        assert!(instance_dir.socket().exists());
         drop(held);
-        remove_stale_socket(&unit).unwrap();
-        assert!(!unit.socket().exists());
-        remove_stale_socket(&unit).unwrap();
+        remove_stale_socket(&instance_dir).unwrap();
+        assert!(!instance_dir.socket().exists());
+        remove_stale_socket(&instance_dir).unwrap();
     }
 }

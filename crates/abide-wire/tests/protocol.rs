@@ -362,10 +362,10 @@ fn a_mux_that_says_good_bye_is_quoted_and_one_that_dies_is_noticed() {
 #[test]
 fn nobody_listening_is_told_apart_from_everything_else() {
     let dir = tempfile::tempdir().unwrap();
-    let unit = abide_wire::instance_dir::Unit::new(dir.path());
-    assert!(matches!(Connection::connect(&unit, SOON), Err(CallError::NotRunning)));
-    std::fs::create_dir(unit.run_dir()).unwrap();
-    assert!(matches!(Connection::connect(&unit, SOON), Err(CallError::NotRunning)));
-    drop(abide_wire::socket::bind(&unit.run_dir()).unwrap());
-    assert!(matches!(Connection::connect(&unit, SOON), Err(CallError::NotRunning)));
+    let instance_dir = abide_wire::instance_dir::InstanceDir::new(dir.path());
+    assert!(matches!(Connection::connect(&instance_dir, SOON), Err(CallError::NotRunning)));
+    std::fs::create_dir(instance_dir.run_dir()).unwrap();
+    assert!(matches!(Connection::connect(&instance_dir, SOON), Err(CallError::NotRunning)));
+    drop(abide_wire::socket::bind(&instance_dir.run_dir()).unwrap());
+    assert!(matches!(Connection::connect(&instance_dir, SOON), Err(CallError::NotRunning)));
 }

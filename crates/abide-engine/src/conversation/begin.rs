@@ -156,8 +156,8 @@ struct Start<'a> {
 
 impl Start<'_> {
     fn vault<'a>(&'a self, id: &'a str) -> Option<Vault<'a>> {
-        let unit = connect::unit(self.around.store, self.instance.id);
-        Vault::of(unit.path(), self.session.id, self.agent, &self.setup.config_dir, id)
+        let instance_dir = connect::instance_dir(self.around.store, self.instance.id);
+        Vault::of(instance_dir.path(), self.session.id, self.agent, &self.setup.config_dir, id)
     }
 
     /// Puts back what the agent has lost of the conversation; what the operator should know of it.
@@ -212,8 +212,8 @@ impl Start<'_> {
             }
             _ => (Vec::new(), false),
         };
-        let unit = connect::unit(around.store, instance.id);
-        let screen = if searching { session_traces::screen(&unit, session) } else { String::new() };
+        let instance_dir = connect::instance_dir(around.store, instance.id);
+        let screen = if searching { session_traces::screen(&instance_dir, session) } else { String::new() };
         let situation = Situation {
             argv: &session.argv,
             cwd: &session.cwd,
@@ -225,7 +225,7 @@ impl Start<'_> {
             held: bound.and_then(taken).is_some(),
             claimed: &claimed.iter().map(String::as_str).collect::<Vec<_>>(),
             rivals,
-            first_turn: session_traces::first_turn(&unit, session, agent),
+            first_turn: session_traces::first_turn(&instance_dir, session, agent),
             screen: &screen,
         };
         let prepared = abide_agents::prepare(agent, &situation)?;

@@ -77,13 +77,13 @@ pub fn follow(store: &Store, mut instance: Instance, live: Option<&StatusReply>,
 
 /// Looks closely at the instance while there is somebody to look at: when it has come up, and before it ends.
 pub fn look_closely(store: &Store, instance: &Instance) {
-    let live = connect::status(&connect::unit(store, instance.id)).ok();
+    let live = connect::status(&connect::instance_dir(store, instance.id)).ok();
     follow(store, instance.clone(), live.as_ref(), Look::Close);
 }
 
 /// What agents reported in this run of the instance, the newest first.
 fn reports(store: &Store, instance: &Instance) -> Vec<HookReport> {
-    let path = connect::unit(store, instance.id).conversations();
+    let path = connect::instance_dir(store, instance.id).conversations();
     let read = || -> std::io::Result<Vec<HookReport>> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
@@ -264,12 +264,12 @@ fn discovered(
     if candidates.is_empty() {
         return Ok(None);
     }
-    let unit = connect::unit(store, own.0);
-    let first_turn = session_traces::first_turn(&unit, session, agent);
+    let instance_dir = connect::instance_dir(store, own.0);
+    let first_turn = session_traces::first_turn(&instance_dir, session, agent);
     if first_turn == FirstTurn::NotYet {
         return Ok(None);
     }
-    let shown = abide_agents::shown(agent, &candidates, &session_traces::screen(&unit, session));
+    let shown = abide_agents::shown(agent, &candidates, &session_traces::screen(&instance_dir, session));
     let claimed = claims.ever(store, own)?;
     let claimed: Vec<&str> = claimed.iter().map(String::as_str).chain(session.claimed()).collect();
     let cwd = std::fs::canonicalize(&session.cwd).unwrap_or_else(|_| session.cwd.clone());
@@ -324,8 +324,8 @@ fn keep(store: &Store, instance: &Instance, index: usize) -> Option<Instance> {
             _ => return None,
         },
     };
-    let unit = connect::unit(store, instance.id);
-    let vault = Vault::of(unit.path(), session.id, &*agent, &setup.config_dir, &bound.id)?;
+    let instance_dir = connect::instance_dir(store, instance.id);
+    let vault = Vault::of(instance_dir.path(), session.id, &*agent, &setup.config_dir, &bound.id)?;
     if let Err(error) = vault.keep(&transcript) {
         tracing::warn!(instance = %instance.id, session = %session.id, "no copy was taken: {error}");
     }

@@ -6,7 +6,7 @@ use std::fs;
 use abide_agents::{Agent, FirstTurn, Typed};
 use abide_journal::rebuild;
 use abide_model::{Session, Timestamp};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::Snapshot;
 use serde::Deserialize;
 
@@ -22,40 +22,40 @@ struct Turn {
     at: i64,
 }
 
-/// What is written down of the turns in the sessions of a unit; `None` where that is not observed.
-fn turns(unit: &Unit) -> Option<Vec<Turn>> {
-    let text = fs::read_to_string(unit.turns()).ok()?;
+/// What is written down of the turns in the sessions of an instance directory; `None` where that is not observed.
+fn turns(instance_dir: &InstanceDir) -> Option<Vec<Turn>> {
+    let text = fs::read_to_string(instance_dir.turns()).ok()?;
     Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 /// Begins to observe turns. Where this was not done, nothing is known of them.
-pub(crate) fn observe(unit: &Unit) {
-    let opened = fs::OpenOptions::new().create(true).append(true).open(unit.turns());
+pub(crate) fn observe(instance_dir: &InstanceDir) {
+    let opened = fs::OpenOptions::new().create(true).append(true).open(instance_dir.turns());
     if let Err(error) = opened {
         tracing::warn!("turns are not observed: {error}");
     }
 }
 
 /// When something was first entered in `session`, which runs `agent`.
-pub(crate) fn first_turn(unit: &Unit, session: &Session, agent: &dyn Agent) -> FirstTurn {
+pub(crate) fn first_turn(instance_dir: &InstanceDir, session: &Session, agent: &dyn Agent) -> FirstTurn {
     // A copy of a conversation is written at the start.
     let copies = agent.typed(&session.argv) == Typed::Conversation(None);
     if copies || agent.says_at_start(&session.argv) {
         return FirstTurn::At(session.created);
     }
-    let Some(turns) = turns(unit) else { return FirstTurn::Unknown };
+    let Some(turns) = turns(instance_dir) else { return FirstTurn::Unknown };
     let own = turns.iter().filter(|turn| turn.session == session.id.to_string());
     own.map(|turn| turn.at).min().map_or(FirstTurn::NotYet, |at| FirstTurn::At(Timestamp(at)))
 }
 
 /// What `session` shows, or last showed.
-pub(crate) fn screen(unit: &Unit, session: &Session) -> String {
+pub(crate) fn screen(instance_dir: &InstanceDir, session: &Session) -> String {
     let ask = Snapshot { scrollback: true, last: Some(LINES), ..Snapshot::default() };
-    let running = || substrate::at(unit.clone()).screen(&session.id, &ask).ok();
+    let running = || substrate::at(instance_dir.clone()).screen(&session.id, &ask).ok();
     let running = running().map(|screen| screen.lines);
     let last = || {
-        rebuild::last_screen(&unit.journal(&session.id))
-            .or_else(|| substrate::pane::last_screen(unit, &session.id))
+        rebuild::last_screen(&instance_dir.journal(&session.id))
+            .or_else(|| substrate::pane::last_screen(instance_dir, &session.id))
     };
     running.or_else(last).unwrap_or_default().join(" ")
 }

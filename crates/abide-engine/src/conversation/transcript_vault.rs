@@ -1,4 +1,4 @@
-//! The vault: copies of the transcripts that an instance's sessions are in, inside its unit.
+//! The vault: copies of the transcripts that an instance's sessions are in, inside its instance directory.
 //!
 //! Agents delete conversations after some weeks, and one does so when it resumes them. What is in the vault lives as long
 //! as the instance and is put back before a resume if the agent's own is gone or damaged. A copy is never a second name of
@@ -21,7 +21,7 @@ use abide_model::SessionId;
 
 use self::log::{Compare, Compared};
 
-/// Where in a unit the vault is.
+/// Where in an instance directory the vault is.
 const VAULT: &str = "vault";
 
 /// What a copy is called that was set aside for another, after the file it is of.
@@ -42,14 +42,14 @@ pub(crate) struct Vault<'a> {
 impl<'a> Vault<'a> {
     /// The vault of conversation `id`; `None` if that cannot be the name of anything.
     pub fn of(
-        unit: &Path,
+        instance_dir: &Path,
         session: SessionId,
         agent: &'a dyn Agent,
         config_dir: &Path,
         id: &'a str,
     ) -> Option<Self> {
         let root = fs::canonicalize(config_dir).unwrap_or_else(|_| config_dir.to_owned());
-        let dir = unit.join(VAULT).join(session.to_string()).join(id);
+        let dir = instance_dir.join(VAULT).join(session.to_string()).join(id);
         is_plain_id(id).then_some(Self { dir, agent, id, root })
     }
 

@@ -13,11 +13,11 @@ use abide_model::status::{Ending, Gone, Kept};
 use abide_model::{
     Decided, Event, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, Timestamp,
 };
-use abide_store::{Store, UnitLock, outcomes};
+use abide_store::{InstanceLock, Store, outcomes};
 use abide_sys::{clock, crash, host};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::given_names::given_names;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::Exit as ProcessExit;
 use abide_wire::supervisor_lock::remove_stale_socket;
 
@@ -99,17 +99,17 @@ pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<I
 }
 
 fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
-    let unit = connect::unit(store, id);
+    let instance_dir = connect::instance_dir(store, id);
     if !is_over(store, &store.read(id)?)? {
         return Ok(Outcome::Running);
     }
-    let (mut lock, record, verdict) = looked_at(store, id, &unit, policy)?;
+    let (mut lock, record, verdict) = looked_at(store, id, &instance_dir, policy)?;
     let mut instance = lock.instance().clone();
     if let Some(record) = &record {
         note_sessions(&mut instance, record);
-        session_end::note(&unit, &mut instance, record);
-        note_names(&mut instance, &unit);
-        startup_check::note(&unit, &mut instance, record);
+        session_end::note(&instance_dir, &mut instance, record);
+        note_names(&mut instance, &instance_dir);
+        startup_check::note(&instance_dir, &mut instance, record);
     }
     let mut decided = false;
     if instance.status.status == Status::Active {
@@ -132,7 +132,7 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
     let because = instance.status.because.clone();
     match instance.status.status {
         Status::Ending(_) => {
-            stop_processes(store, &unit, &instance)?;
+            stop_processes(store, &instance_dir, &instance)?;
             crash::point("engine.finish.stopped");
             // What may be work stays in the trash for its whole time.
             lock.note_work(trees::may_hold_work(store, &instance))?;
@@ -149,7 +149,7 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
         }
         Status::Restorable(_) => {
             // Not before the decision is on disk: without its socket a run that goes on could not be reached.
-            if let Err(error) = remove_stale_socket(&unit) {
+            if let Err(error) = remove_stale_socket(&instance_dir) {
                 tracing::warn!(%id, "the socket of a dead capsule cannot be removed: {error}");
             }
             // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
@@ -167,16 +167,16 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
 fn looked_at(
     store: &Store,
     id: InstanceId,
-    unit: &Unit,
+    instance_dir: &InstanceDir,
     policy: Option<Policy>,
-) -> Result<(UnitLock, Option<ExitRecord>, Verdict), Error> {
+) -> Result<(InstanceLock, Option<ExitRecord>, Verdict), Error> {
     loop {
         let active = store.read(id).ok().filter(|instance| instance.status.status == Status::Active);
         let seen = active.map(|instance| current::follow(store, instance, None, Look::Brief));
-        let record = seen.as_ref().and_then(|instance| record_of(unit, instance));
+        let record = seen.as_ref().and_then(|instance| record_of(instance_dir, instance));
         let verdict = seen.map_or(Verdict::Unknown, |i| verdict(store, &i, record.as_ref(), policy));
         let lock = store.lock(id)?;
-        let now = record_of(unit, lock.instance());
+        let now = record_of(instance_dir, lock.instance());
         // One that has ended only since was not looked at.
         if now == record || lock.instance().status.status != Status::Active {
             return Ok((lock, now, verdict));
@@ -185,15 +185,16 @@ fn looked_at(
 }
 
 /// The exit record of the last run of `instance`.
-fn record_of(unit: &Unit, instance: &Instance) -> Option<ExitRecord> {
-    ExitRecord::read(unit).ok().flatten().filter(|record| record.generation == instance.generation)
+fn record_of(instance_dir: &InstanceDir, instance: &Instance) -> Option<ExitRecord> {
+    ExitRecord::read(instance_dir).ok().flatten().filter(|record| record.generation == instance.generation)
 }
 
 /// `instance` as it is: one that the operator stopped is not active, even while that cannot be written down.
 pub fn as_it_is(store: &Store, instance: Instance) -> Instance {
-    let unit = connect::unit(store, instance.id);
+    let instance_dir = connect::instance_dir(store, instance.id);
     let was_stopped = instance.status.status == Status::Active
-        && record_of(&unit, &instance).is_some_and(|record| record.reason == Some(StopReason::Operator));
+        && record_of(&instance_dir, &instance)
+            .is_some_and(|record| record.reason == Some(StopReason::Operator));
     let mut stopped = instance.clone();
     let because = "the operator stopped it, which could not be written down; the next `abide ls` tries again";
     let event = Event::CapsuleGone(Gone::Stopped);
@@ -227,8 +228,10 @@ fn is_over(store: &Store, instance: &Instance) -> Result<bool, Error> {
         let judged = liveness::of(store, instance);
         liveness::require_known(instance.id, &judged)?;
         // One that has written down its end lets go of its lock in a moment.
-        let leaving =
-            || record_of(&connect::unit(store, instance.id), instance).is_some_and(|r| r.reason.is_some());
+        let leaving = || {
+            record_of(&connect::instance_dir(store, instance.id), instance)
+                .is_some_and(|r| r.reason.is_some())
+        };
         match judged.decision {
             Liveness::Alive if leaving() && Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(2));
@@ -297,8 +300,8 @@ fn note_sessions(instance: &mut Instance, record: &ExitRecord) {
 }
 
 /// Takes over the names that the operator gave to sessions while they ran.
-fn note_names(instance: &mut Instance, unit: &Unit) {
-    for (id, name) in given_names(unit) {
+fn note_names(instance: &mut Instance, instance_dir: &InstanceDir) {
+    for (id, name) in given_names(instance_dir) {
         let session = instance.sessions.iter_mut().find(|session| session.id == id);
         if let Some(session) = session.filter(|_| !name.is_empty()) {
             session.name = name;
@@ -308,9 +311,9 @@ fn note_names(instance: &mut Instance, unit: &Unit) {
 
 /// Notes that the operator looks at session `id` of the instance. One that was started from inside is written down with it.
 pub fn note_visit(store: &Store, instance: InstanceId, id: SessionId) -> Result<(), Error> {
-    let unit = connect::unit(store, instance);
+    let instance_dir = connect::instance_dir(store, instance);
     store.update(instance, |instance| -> Result<(), Error> {
-        if let Some(record) = record_of(&unit, instance) {
+        if let Some(record) = record_of(&instance_dir, instance) {
             note_sessions(instance, &record);
         }
         if let Some(session) = instance.sessions.iter_mut().find(|session| session.id == id) {
@@ -334,14 +337,14 @@ pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -
 }
 
 /// Makes sure that nothing runs of what is about to be removed.
-fn stop_processes(store: &Store, unit: &Unit, instance: &Instance) -> Result<(), Error> {
-    let held = substrate::at(unit.clone());
+fn stop_processes(store: &Store, instance_dir: &InstanceDir, instance: &Instance) -> Result<(), Error> {
+    let held = substrate::at(instance_dir.clone());
     let judged = liveness::judged(store, instance, held.as_ref());
     liveness::require_known(instance.id, &judged)?;
     if judged.decision == Liveness::Alive && !held.stop(OperatorStop::Remove) {
         return Err(Error::StillRuns(instance.id));
     }
-    processes::end_leftovers(unit, instance.id)
+    processes::end_leftovers(instance_dir, instance.id)
 }
 
 fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {

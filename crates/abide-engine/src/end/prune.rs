@@ -94,7 +94,7 @@ pub fn plan(
     Ok(Plan { instances, trash, worktrees, doubtful, stuck, orphaned, left_alone })
 }
 
-/// What git knows of ours in the repository of `dir` that is gone. Somebody may have deleted a unit by hand.
+/// What git knows of ours in the repository of `dir` that is gone. Somebody may have deleted an instance directory by hand.
 fn orphans(dir: &Path, store: &Store, trashed: &[TrashName]) -> Vec<Registration> {
     // Not every directory has a repository.
     let known = abide_git::registered(dir, TO_LOOK).unwrap_or_default();

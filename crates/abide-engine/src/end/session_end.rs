@@ -7,7 +7,7 @@ use abide_model::session::Exit;
 use abide_model::session_end::{self, Interruption, LastActivity, Meaning, SessionEnd};
 use abide_model::{Decided, Instance, Session, Timestamp};
 use abide_wire::exit_record::{ExitRecord, RecordedSession};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::last_seen::{LastSeen, LastSeenAll};
 
 use crate::conversation::agent_environment::agent_of;
@@ -20,8 +20,8 @@ const INTERRUPTED_WITHIN_MS: i64 = 3000;
 const FROM_TMUX: [i32; 3] = [1, 2, 15];
 
 /// Writes down how the sessions of `record` ended, and what was left open.
-pub(crate) fn note(unit: &Unit, instance: &mut Instance, record: &ExitRecord) {
-    let seen = LastSeenAll::read(unit, record.generation);
+pub(crate) fn note(instance_dir: &InstanceDir, instance: &mut Instance, record: &ExitRecord) {
+    let seen = LastSeenAll::read(instance_dir, record.generation);
     for recorded in &record.sessions {
         let Some(session) = instance.sessions.iter_mut().find(|session| session.id == recorded.id) else {
             continue;
@@ -39,9 +39,13 @@ pub(crate) fn note(unit: &Unit, instance: &mut Instance, record: &ExitRecord) {
 }
 
 /// What the end of `session` in the run of `record` means; `None` while it runs.
-pub(crate) fn of(unit: &Unit, session: &Session, record: &ExitRecord) -> Option<Decided<Meaning>> {
+pub(crate) fn of(
+    instance_dir: &InstanceDir,
+    session: &Session,
+    record: &ExitRecord,
+) -> Option<Decided<Meaning>> {
     let recorded = record.sessions.iter().find(|recorded| recorded.id == session.id)?;
-    let last = LastSeenAll::read(unit, record.generation).of(&session.id);
+    let last = LastSeenAll::read(instance_dir, record.generation).of(&session.id);
     Some(meaning(session, recorded, record, &last, &exit_of(recorded)?))
 }
 

@@ -8,7 +8,7 @@ use abide_model::retention::{self, Contents, Held, Limits};
 use abide_model::{Decided, Instance, InstanceId};
 use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 
 use crate::error::Error;
 use crate::trees;
@@ -63,14 +63,19 @@ pub(crate) fn forget_blank(store: &Store, instance: &Instance) {
     }
     let names = store.trash_names().unwrap_or_default();
     for name in names.iter().filter(|name| name.id == instance.id) {
-        let unit = Unit::new(store.layout().trashed(name));
-        let ours = [unit.keeper_log(), unit.exit_record(), unit.exit_record_reserve(), unit.turns()];
+        let instance_dir = InstanceDir::new(store.layout().trashed(name));
+        let ours = [
+            instance_dir.keeper_log(),
+            instance_dir.exit_record(),
+            instance_dir.exit_record_reserve(),
+            instance_dir.turns(),
+        ];
         let holds = |part: PathBuf| match std::fs::read_dir(part) {
             Ok(mut entries) => entries.any(|entry| entry.map_or(true, |entry| !ours.contains(&entry.path()))),
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         };
-        let parts = ["tree", "git", "vault"].map(|part| unit.path().join(part));
-        if parts.into_iter().chain([unit.journal_dir(), unit.state_dir()]).any(holds) {
+        let parts = ["tree", "git", "vault"].map(|part| instance_dir.path().join(part));
+        if parts.into_iter().chain([instance_dir.journal_dir(), instance_dir.state_dir()]).any(holds) {
             continue;
         }
         if let Err(error) = store.purge(name) {

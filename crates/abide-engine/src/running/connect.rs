@@ -1,10 +1,10 @@
-//! Reaching what runs: where an instance's unit is, and who serves it.
+//! Reaching what runs: where an instance's instance directory is, and who serves it.
 
 use std::time::Duration;
 
 use abide_model::InstanceId;
 use abide_store::Store;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{CallError, Connection, StatusReply};
 
 use crate::substrate;
@@ -13,17 +13,17 @@ use crate::substrate::Trouble;
 /// How long a capsule may take to answer a question.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The unit of an instance, as its capsule knows it.
-pub fn unit(store: &Store, id: InstanceId) -> Unit {
-    Unit::new(store.layout().unit(id))
+/// The instance directory of an instance, as its capsule knows it.
+pub fn instance_dir(store: &Store, id: InstanceId) -> InstanceDir {
+    InstanceDir::new(store.layout().instance_dir(id))
 }
 
-/// A connection to the capsule of `unit`.
-pub fn connect(unit: &Unit) -> Result<Connection, CallError> {
-    Connection::connect(unit, PATIENCE)
+/// A connection to the capsule of `instance_dir`.
+pub fn connect(instance_dir: &InstanceDir) -> Result<Connection, CallError> {
+    Connection::connect(instance_dir, PATIENCE)
 }
 
-/// What the sessions of `unit` are doing.
-pub fn status(unit: &Unit) -> Result<StatusReply, Trouble> {
-    substrate::at(unit.clone()).status()
+/// What the sessions of `instance_dir` are doing.
+pub fn status(instance_dir: &InstanceDir) -> Result<StatusReply, Trouble> {
+    substrate::at(instance_dir.clone()).status()
 }

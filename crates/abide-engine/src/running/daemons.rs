@@ -30,7 +30,7 @@ pub fn described(daemon: &Daemon) -> String {
 }
 
 /// Sees to it that `daemons` outlive the instance: they are written down, so that no sweep ends them, and moved out of the
-/// unit that ends with it.
+/// instance directory that ends with it.
 pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(), Error> {
     let id = instance.id;
     if instance.recipe.place != Place::Host {
@@ -41,7 +41,7 @@ pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(
         return Ok(());
     }
     let identities: Vec<_> = daemons.iter().map(|daemon| daemon.process.clone()).collect();
-    daemons::spare(&connect::unit(store, id), &identities)
+    daemons::spare(&connect::instance_dir(store, id), &identities)
         .map_err(|error| Error::Other(format!("what is to be spared could not be written down: {error}")))?;
     store.update(id, |instance| -> Result<(), Error> {
         let names: Vec<String> = daemons.iter().map(described).collect();
@@ -62,7 +62,7 @@ pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(
     if !processes().is_empty()
         && let Err(why) = host::move_spared(id, &processes)
     {
-        // They run on where they are; the unit stays for as long as they do.
+        // They run on where they are; the instance directory stays for as long as they do.
         tracing::warn!(%id, "what is spared was not moved: {why}");
     }
     Ok(())

@@ -10,7 +10,7 @@ use abide_keeper::OperatorStop;
 use abide_model::{InstanceId, ProcessIdentity};
 use abide_store::Store;
 use abide_sys::process::{self, Pidfd, Stat, command_line, identity};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 
 /// How long a keeper may take to end its sessions: their grace, and what follows.
 const TO_END: Duration = Duration::from_secs(15);
@@ -38,9 +38,9 @@ pub struct OrphanedCapsule {
     pub programs: Vec<String>,
 }
 
-/// Tells the keeper of `unit` to stop, by a signal: it hears that also while its mux does not answer.
-pub(crate) fn signal(unit: &Unit, reason: OperatorStop) -> io::Result<()> {
-    let file = identify(&unit.keeper_lock())?;
+/// Tells the keeper of `instance_dir` to stop, by a signal: it hears that also while its mux does not answer.
+pub(crate) fn signal(instance_dir: &InstanceDir, reason: OperatorStop) -> io::Result<()> {
+    let file = identify(&instance_dir.keeper_lock())?;
     let keeper = keepers().find(|keeper| keeper.file == file).ok_or(io::ErrorKind::NotFound)?;
     Pidfd::open(&keeper.process)?.queue(reason.signal())
 }
@@ -117,8 +117,8 @@ fn lock_file(path: &Path) -> Option<(PathBuf, (u64, u64))> {
     let target = fs::read_link(path).ok()?;
     let text = target.to_str()?;
     let name = PathBuf::from(text.strip_suffix(DELETED).unwrap_or(text));
-    let unit = name.parent()?.parent()?;
-    (Unit::new(unit).keeper_lock() == name).then_some(())?;
+    let instance_dir = name.parent()?.parent()?;
+    (InstanceDir::new(instance_dir).keeper_lock() == name).then_some(())?;
     let file = fs::metadata(path).ok()?;
     Some((name, (file.dev(), file.ino())))
 }

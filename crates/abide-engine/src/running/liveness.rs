@@ -18,7 +18,7 @@ pub fn of(store: &Store, instance: &Instance) -> Decided<Liveness> {
 
 /// The same, with tmux servers asked once for all instances.
 pub fn surveyed(store: &Store, instance: &Instance, survey: &Survey) -> Decided<Liveness> {
-    judged(store, instance, survey.at(connect::unit(store, instance.id)).as_ref())
+    judged(store, instance, survey.at(connect::instance_dir(store, instance.id)).as_ref())
 }
 
 /// Whether the run of `instance` that `held` is about is alive.
@@ -41,7 +41,7 @@ pub fn of_starter(store: &Store, instance: &Instance, by: &ProcessIdentity) -> D
     let lock = match seen {
         Some(true) => SupervisorLock::Held,
         Some(false) => SupervisorLock::Free,
-        None => Claim::starter(&connect::unit(store, instance.id)),
+        None => Claim::starter(&connect::instance_dir(store, instance.id)),
     };
     let Decided { decision, reason } = decide(store, lock, Some(&start));
     match decision {
@@ -69,7 +69,7 @@ fn recorded_start(store: &Store, instance: &Instance) -> Option<HostIdentity> {
     if instance.status.status != Status::Active {
         return None;
     }
-    let record = ExitRecord::read(&connect::unit(store, instance.id)).ok().flatten()?;
+    let record = ExitRecord::read(&connect::instance_dir(store, instance.id)).ok().flatten()?;
     Some(boot_of(&record.keeper))
 }
 

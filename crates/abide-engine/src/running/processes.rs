@@ -7,7 +7,7 @@ use abide_keeper::daemons;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, vars};
 use abide_sys::process::{Stat, command_line, in_environment};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::supervisor_lock::supervisor_lock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -68,13 +68,13 @@ impl SessionProcesses {
 
     /// What is left of the sessions of `instance`, whose keeper is dead. What the operator spared is not among it, nor what
     /// that started.
-    fn left_of(&self, instance: InstanceId, unit: &Unit) -> Vec<Stat> {
+    fn left_of(&self, instance: InstanceId, instance_dir: &InstanceDir) -> Vec<Stat> {
         let left = self.of.iter().filter(|(of, _)| *of == instance).map(|(_, process)| *process);
         let left: Vec<Stat> = left.collect();
         if left.is_empty() {
             return left;
         }
-        let spared = daemons::spared(unit);
+        let spared = daemons::spared(instance_dir);
         let exempt: Vec<i32> = self
             .all
             .iter()
@@ -86,8 +86,8 @@ impl SessionProcesses {
     }
 
     /// The same, for people.
-    pub fn leftovers(&self, instance: InstanceId, unit: &Unit) -> Vec<Leftover> {
-        let left = self.left_of(instance, unit);
+    pub fn leftovers(&self, instance: InstanceId, instance_dir: &InstanceDir) -> Vec<Leftover> {
+        let left = self.left_of(instance, instance_dir);
         left.iter().map(|process| Leftover { pid: process.pid, name: process.name() }).collect()
     }
 }
@@ -96,11 +96,11 @@ impl SessionProcesses {
 /// beside such a one, two processes would write one transcript.
 ///
 /// Refuses while anything supervises them: whatever runs then is no leftover.
-pub(crate) fn end_leftovers(unit: &Unit, instance: InstanceId) -> Result<(), Error> {
-    if supervisor_lock(unit) != SupervisorLock::Free {
+pub(crate) fn end_leftovers(instance_dir: &InstanceDir, instance: InstanceId) -> Result<(), Error> {
+    if supervisor_lock(instance_dir) != SupervisorLock::Free {
         return Err(LaunchError::AlreadyRunning.into());
     }
-    let left = SessionProcesses::look().left_of(instance, unit);
+    let left = SessionProcesses::look().left_of(instance, instance_dir);
     if !left.is_empty() {
         tracing::warn!(%instance, count = left.len(), "ending what an earlier run left behind");
         end(left.iter().map(|process| process.pid).collect());

@@ -46,7 +46,7 @@ impl Judge {
 
     /// How well the instance `id` is protected; `None` while it does not run, as far as can be seen from here.
     pub fn judge(&self, store: &Store, id: InstanceId) -> Option<InstanceProtection> {
-        let record = ExitRecord::read(&connect::unit(store, id)).ok().flatten()?;
+        let record = ExitRecord::read(&connect::instance_dir(store, id)).ok().flatten()?;
         if record.reason.is_some() || process::alive(&record.keeper) != Some(true) {
             return None;
         }

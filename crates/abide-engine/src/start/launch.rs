@@ -48,7 +48,7 @@ pub struct Surroundings<'a> {
     pub told: &'a dyn Fn(&str),
 }
 
-/// The field of the manifest that says whether the capsule has a unit of its own, and if not, why.
+/// The field of the manifest that says whether the capsule has an instance directory of its own, and if not, why.
 pub const ISOLATION: &str = "isolation";
 
 /// An instance that runs.
@@ -103,7 +103,7 @@ pub fn start(around: &Surroundings<'_>, instance: &Instance, claim: Claim) -> Re
 
 /// Says that this process starts the instance `id`, for as long as the claim is kept.
 pub fn claim(store: &Store, id: InstanceId) -> Result<Claim, Error> {
-    Claim::starting(&connect::unit(store, id)).map_err(|error| match error.kind() {
+    Claim::starting(&connect::instance_dir(store, id)).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             Error::ResumeRefused { id, why: Refusal("another process is starting it") }
         }
@@ -135,7 +135,7 @@ fn faults(around: &Surroundings<'_>, id: InstanceId) -> Vec<String> {
 fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), Error> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
-        processes::end_leftovers(&connect::unit(around.store, instance.id), instance.id)?;
+        processes::end_leftovers(&connect::instance_dir(around.store, instance.id), instance.id)?;
     }
     let instance = &trees::ready(around, instance)?;
     let mut report = LaunchReport::default();

@@ -268,8 +268,8 @@ fn instance(
     };
     let scope = Scope { workspace: name, dir: request.dir.clone(), extra: Extra::new() };
     let mut recipe = Recipe::on_host(request.dir.clone());
-    let unit = around.store.layout().unit(id);
-    recipe.mounts = trees::plan(&request.dir, configured, &request.wish, &unit);
+    let instance_dir = around.store.layout().instance_dir(id);
+    recipe.mounts = trees::plan(&request.dir, configured, &request.wish, &instance_dir);
     let own = around.workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
     recipe.setup = own.or_else(|| request.role.setup.clone()).unwrap_or_default();
     recipe.substrate = request.substrate;

@@ -100,7 +100,7 @@ pub fn missing(store: &Store, instance: &Instance) -> Option<MissingDirectory> {
     let sessions = instance.sessions_to_resume();
     let gone = sessions.iter().map(|session| &session.cwd).find(|cwd| is_gone(cwd))?;
     let (layout, scope) = (store.layout(), &instance.scope.dir);
-    let (dir, whereabouts) = if gone.starts_with(layout.unit(instance.id)) {
+    let (dir, whereabouts) = if gone.starts_with(layout.instance_dir(instance.id)) {
         return None;
     } else if let Some(from) = home_of_unit(gone, instance.id) {
         (gone, Whereabouts::WithHome { from, to: layout.home().to_owned() })
@@ -119,7 +119,7 @@ fn is_gone(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|error| matches!(error.kind(), NotFound | NotADirectory))
 }
 
-/// abide's directory at the time when `path` was a place in the unit of `id`, if it was one.
+/// abide's directory at the time when `path` was a place in the instance directory of `id`, if it was one.
 fn home_of_unit(path: &Path, id: InstanceId) -> Option<PathBuf> {
     let is_unit = |path: &&Path| {
         path.ends_with(id.as_str()) && path.parent().is_some_and(|dir| dir.ends_with("instances"))

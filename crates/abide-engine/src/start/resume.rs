@@ -20,7 +20,7 @@ use crate::start::launch::{Started, Surroundings};
 use crate::start::moved;
 use crate::start::startup_check;
 
-/// Brings a kept instance back: the same unit, the same tabs with their scrollback, the sessions that ran when it stopped.
+/// Brings a kept instance back: the same instance directory, the same tabs with their scrollback, the sessions that ran when it stopped.
 pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
     // What was reported in the last run counts for that run only.
     let before = around.store.read(id)?;

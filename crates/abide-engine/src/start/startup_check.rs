@@ -9,7 +9,7 @@ use abide_model::session_end::{Meaning, SOON};
 use abide_model::{Instance, InstanceId, Session};
 use abide_store::Store;
 use abide_wire::exit_record::{ExitRecord, RecordedSession};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::Evidence;
 use abide_wire::session::Exit;
 
@@ -51,9 +51,9 @@ fn reason(fatal: &Option<Fatal>, last: &[String]) -> String {
 }
 
 /// Writes down why agents did not come up.
-pub(crate) fn note(unit: &Unit, instance: &mut Instance, record: &ExitRecord) {
+pub(crate) fn note(instance_dir: &InstanceDir, instance: &mut Instance, record: &ExitRecord) {
     for session in &mut instance.sessions {
-        let Some(failure) = failed(unit, session, record) else { continue };
+        let Some(failure) = failed(instance_dir, session, record) else { continue };
         if let Some(exit) = session.exit.as_mut().filter(|exit| exit.why.is_none()) {
             tracing::warn!(instance = %instance.id, session = %session.id, "boot: {failure}");
             exit.why = Some(failure.to_string());
@@ -61,16 +61,17 @@ pub(crate) fn note(unit: &Unit, instance: &mut Instance, record: &ExitRecord) {
     }
 }
 
-fn failed(unit: &Unit, session: &Session, record: &ExitRecord) -> Option<BootFailure> {
+fn failed(instance_dir: &InstanceDir, session: &Session, record: &ExitRecord) -> Option<BootFailure> {
     let (agent, _) = agent_of(session)?;
     let recorded = record.sessions.iter().find(|recorded| recorded.id == session.id)?;
     let exit = recorded.exit.filter(|_| is_soon(recorded, record))?;
-    let is_cut =
-        || session_end::of(unit, session, record).is_some_and(|end| end.decision == Meaning::CutShort);
+    let is_cut = || {
+        session_end::of(instance_dir, session, record).is_some_and(|end| end.decision == Meaning::CutShort)
+    };
     if recorded.asked || !(matches!(exit, Exit::Code(code) if code != 0) || is_cut()) {
         return None;
     }
-    let mut last = last_words(unit, recorded);
+    let mut last = last_words(instance_dir, recorded);
     let fatal = meaning(&*agent, &last);
     last.drain(..last.len().saturating_sub(LAST_LINES));
     Some(BootFailure { session: session.name.clone(), exit, fatal, last })
@@ -82,10 +83,10 @@ fn is_soon(recorded: &RecordedSession, record: &ExitRecord) -> bool {
 }
 
 /// What is on the session's last screen.
-fn last_words(unit: &Unit, recorded: &RecordedSession) -> Vec<String> {
-    let journaled = rebuild::last_screen(&unit.journal(&recorded.id));
+fn last_words(instance_dir: &InstanceDir, recorded: &RecordedSession) -> Vec<String> {
+    let journaled = rebuild::last_screen(&instance_dir.journal(&recorded.id));
     let mut lines =
-        journaled.or_else(|| substrate::pane::last_screen(unit, &recorded.id)).unwrap_or_default();
+        journaled.or_else(|| substrate::pane::last_screen(instance_dir, &recorded.id)).unwrap_or_default();
     lines.retain(|line| !line.trim().is_empty());
     lines
 }
@@ -105,7 +106,7 @@ pub fn verify(store: &Store, id: InstanceId) -> Result<(), BootFailure> {
             return Err(what_went_wrong(store, id).unwrap_or(failure));
         }
         let Ok(instance) = store.read(id) else { return Ok(()) };
-        if Instant::now() > deadline || are_up(&connect::unit(store, id), &instance) {
+        if Instant::now() > deadline || are_up(&connect::instance_dir(store, id), &instance) {
             // Which conversation it has begun may be seen now, and must not be forgotten if it is killed next.
             current::look_closely(store, &instance);
             return Ok(());
@@ -116,27 +117,27 @@ pub fn verify(store: &Store, id: InstanceId) -> Result<(), BootFailure> {
 
 /// Why an agent of the instance did not come up in its last run, if that is so.
 pub fn what_went_wrong(store: &Store, id: InstanceId) -> Option<BootFailure> {
-    let kept = || Some((connect::unit(store, id), store.read(id).ok()?));
+    let kept = || Some((connect::instance_dir(store, id), store.read(id).ok()?));
     // A first start that failed has left nothing worth keeping, and may be in the trash by now.
-    let (unit, instance) = kept().or_else(|| trashed(store, id))?;
-    let record = ExitRecord::read(&unit).ok().flatten()?;
+    let (instance_dir, instance) = kept().or_else(|| trashed(store, id))?;
+    let record = ExitRecord::read(&instance_dir).ok().flatten()?;
     instance.sessions.iter().find_map(|session| {
-        failed(&unit, session, &record).filter(|_| record.generation == instance.generation)
+        failed(&instance_dir, session, &record).filter(|_| record.generation == instance.generation)
     })
 }
 
-fn trashed(store: &Store, id: InstanceId) -> Option<(Unit, Instance)> {
+fn trashed(store: &Store, id: InstanceId) -> Option<(InstanceDir, Instance)> {
     let entries = store.trashed().ok()?;
     let last = entries.into_iter().rfind(|entry| entry.name.id == id)?;
-    Some((Unit::new(store.layout().trashed(&last.name)), last.content.ok()?))
+    Some((InstanceDir::new(store.layout().trashed(&last.name)), last.content.ok()?))
 }
 
 /// Whether every agent has spoken for itself already.
-fn are_up(unit: &Unit, instance: &Instance) -> bool {
+fn are_up(instance_dir: &InstanceDir, instance: &Instance) -> bool {
     if instance.sessions.iter().all(|session| session.agent.is_none()) {
         return true;
     }
-    let Ok(mut capsule) = connect::connect(unit) else { return false };
+    let Ok(mut capsule) = connect::connect(instance_dir) else { return false };
     let mut speaks = |session: &Session| {
         let evidence = capsule.call(&Evidence { session: session.id }, connect::PATIENCE);
         evidence.is_ok_and(|said| said.statements.iter().any(|one| one.source <= Source::Hook))

@@ -14,7 +14,7 @@ use abide_places::host::scope;
 use abide_places::host::scope::ScopeOutcome;
 use abide_sys::process::{self, Pidfd};
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{
@@ -41,8 +41,8 @@ const TO_START: Duration = Duration::from_secs(30);
 /// How long a mux may take to hear that its capsule is to stop.
 const TO_HEAR: Duration = Duration::from_secs(2);
 
-/// The capsule of a unit.
-pub(super) struct Capsule(pub Unit);
+/// The capsule of an instance directory.
+pub(super) struct Capsule(pub InstanceDir);
 
 impl Substrate for Capsule {
     fn lock(&self) -> SupervisorLock {
@@ -69,11 +69,11 @@ impl Substrate for Capsule {
             .and_then(|mut capsule| capsule.call(&request, TO_HEAR))
             .map_err(|error| error.to_string());
         let asked = asked.map(drop).or_else(|error| {
-            tracing::warn!(unit = %self.0.path().display(), "the capsule is not asked through its mux: {error}");
+            tracing::warn!(instance_dir = %self.0.path().display(), "the capsule is not asked through its mux: {error}");
             keepers::signal(&self.0, reason).map_err(|error| error.to_string())
         });
         if let Err(error) = asked {
-            tracing::warn!(unit = %self.0.path().display(), "asking the keeper to stop: {error}");
+            tracing::warn!(instance_dir = %self.0.path().display(), "asking the keeper to stop: {error}");
         }
         let deadline = Instant::now() + TO_STOP;
         while self.lock() != SupervisorLock::Free {
@@ -135,11 +135,11 @@ pub(super) fn launch(
 ) -> Result<ScopeOutcome, Error> {
     let first = instance.sessions.first().ok_or(Error::NoSession(instance.id))?;
     let spec = spec(around, instance, first, &mut report.warnings)?;
-    let unit = connect::unit(around.store, instance.id);
-    let config = keeper_config(around, instance, unit.path());
-    session_traces::observe(&unit);
+    let instance_dir = connect::instance_dir(around.store, instance.id);
+    let config = keeper_config(around, instance, instance_dir.path());
+    session_traces::observe(&instance_dir);
     let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
-    let begin = || Launching::begin(&argv, config.clone(), &unit.keeper_log());
+    let begin = || Launching::begin(&argv, config.clone(), &instance_dir.keeper_log());
     let mut launching = begin()?;
     let isolation = isolate(around, instance.id, &launching);
     if matches!(isolation, ScopeOutcome::FellBack { .. }) {
@@ -166,7 +166,7 @@ fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut Lau
     let Some((_, others)) = instance.sessions.split_first().filter(|(_, others)| !others.is_empty()) else {
         return;
     };
-    let mut capsule = match Connection::connect(&connect::unit(around.store, instance.id), TO_START) {
+    let mut capsule = match Connection::connect(&connect::instance_dir(around.store, instance.id), TO_START) {
         Ok(capsule) => capsule,
         Err(why) => {
             let missing = others.iter().map(|session| NotStarted::new(session, &why));
@@ -185,11 +185,11 @@ fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut Lau
     }
 }
 
-fn keeper_config(around: &Surroundings<'_>, instance: &Instance, unit: &Path) -> Config {
+fn keeper_config(around: &Surroundings<'_>, instance: &Instance, instance_dir: &Path) -> Config {
     let own = |words: &[&str]| -> Vec<OsText> {
         std::iter::once(OWN_IMAGE.into()).chain(words.iter().map(Into::into)).collect()
     };
-    let mut config = Config::new(unit.as_os_str(), instance.generation, own(&["capsule", "mux"]));
+    let mut config = Config::new(instance_dir.as_os_str(), instance.generation, own(&["capsule", "mux"]));
     config.on_exit = own(&["capsule", "finish", instance.id.as_str()]);
     config.options = serde_json::to_value(mux_options(around.settings, instance)).unwrap_or_default();
     config

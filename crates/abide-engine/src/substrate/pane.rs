@@ -16,7 +16,7 @@ use abide_places::tmux::{self, HOME, ID, SESSION, Server, home_mark};
 use abide_store::Store;
 use abide_sys::{atomic, clock, signals};
 use abide_wire::exit_record::{ExitRecord, StopReason};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::Snapshot;
 use abide_wire::session::{SessionId, Size, SpawnSpec};
@@ -32,8 +32,8 @@ const OF_THE_PANE: [&str; 5] =
 /// Runs session `session` of `id` in this pane, or a new one beside the others; returns when it has ended and `exe` sees
 /// to what follows.
 pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path) -> io::Result<()> {
-    let unit = connect::unit(store, id);
-    let _lock = PaneLock::new(&unit)?;
+    let instance_dir = connect::instance_dir(store, id);
+    let _lock = PaneLock::new(&instance_dir)?;
     let var = |name: &str| std::env::var_os(name).ok_or_else(|| io::Error::other("this is no pane of tmux"));
     let (tmux, name) = (var(vars::TMUX)?, var(vars::TMUX_PANE)?.to_string_lossy().into_owned());
     let server = Server::around(&tmux).ok_or_else(|| io::Error::other("TMUX names no server"))?;
@@ -45,7 +45,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
     let (mut order, launcher) = match session {
         Some(session) => {
             mark(&session)?;
-            let (order, launcher) = pane::knock(&unit, session)?;
+            let (order, launcher) = pane::knock(&instance_dir, session)?;
             (order, Some(launcher))
         }
         None => {
@@ -55,7 +55,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
         }
     };
     enter_terminal(&mut order.spec);
-    let pane = Pane { unit, server, id, home, name, order };
+    let pane = Pane { instance_dir, server, id, home, name, order };
     if pane.hold(launcher)? {
         follow(id, exe)?;
     }
@@ -64,7 +64,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
 
 /// One session, and the pane it is in.
 struct Pane {
-    unit: Unit,
+    instance_dir: InstanceDir,
     server: Server,
     id: InstanceId,
     home: String,
@@ -77,10 +77,10 @@ impl Pane {
     fn hold(&self, launcher: Option<Launcher>) -> io::Result<bool> {
         let Order { generation, spec } = &self.order;
         self.show_past();
-        let held = Held::start(spec, &self.unit);
+        let held = Held::start(spec, &self.instance_dir);
         if let Ok(held) = &held {
             self.note_launch(held);
-            ExitRecord::update(&self.unit, *generation, |record| record.session_started(spec))?;
+            ExitRecord::update(&self.instance_dir, *generation, |record| record.session_started(spec))?;
         }
         if let Some(launcher) = launcher {
             launcher.tell(held.as_ref().map(Held::pid).map_err(Clone::clone));
@@ -99,14 +99,14 @@ impl Pane {
         let Order { generation, spec } = &self.order;
         let [parent, pid] = [std::process::id(), held.pid()].map(u32::cast_signed);
         let known = InPane { generation: *generation, parent, pid, meta: spec.meta.clone() };
-        if let Err(error) = known.note(&self.unit, &spec.id) {
+        if let Err(error) = known.note(&self.instance_dir, &spec.id) {
             tracing::warn!("what it does will not be seen: {error}");
         }
     }
 
     /// Shows what an earlier run of the session left.
     fn show_past(&self) {
-        if let Ok(past) = std::fs::read(self.unit.scrollback(&self.order.spec.id)) {
+        if let Ok(past) = std::fs::read(self.instance_dir.scrollback(&self.order.spec.id)) {
             let mut terminal = io::stdout().lock();
             // Whoever can not be shown the past is still shown the present.
             let _ = terminal
@@ -120,7 +120,7 @@ impl Pane {
     fn save_past(&self) {
         let Ok(captured) = self.server.capture(&self.name, true) else { return };
         let drawing = drawing(captured.trim_ascii_end());
-        let path = self.unit.scrollback(&self.order.spec.id);
+        let path = self.instance_dir.scrollback(&self.order.spec.id);
         let written = path
             .parent()
             .zip(path.file_name())
@@ -146,7 +146,7 @@ impl Pane {
             Cause::HungUp => others.is_empty(),
         };
         let Order { generation, spec } = &self.order;
-        let last = ExitRecord::update(&self.unit, *generation, |record| {
+        let last = ExitRecord::update(&self.instance_dir, *generation, |record| {
             record.session_ended(&spec.id, end.exit, stopped);
             let runs_on = record.sessions.iter().any(|session| session.exit.is_none());
             // What is no session, and what waits to be one, is there too.
@@ -173,8 +173,8 @@ fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux:
 }
 
 /// The end of what a session showed when it last ended in a pane.
-pub(crate) fn last_screen(unit: &Unit, session: &SessionId) -> Option<Vec<String>> {
-    let past = std::fs::read(unit.scrollback(session)).ok()?;
+pub(crate) fn last_screen(instance_dir: &InstanceDir, session: &SessionId) -> Option<Vec<String>> {
+    let past = std::fs::read(instance_dir.scrollback(session)).ok()?;
     let size = Size { cols: 200, rows: 50 };
     snapshot::drawn_by(session, size, &past, &Snapshot::default()).ok().map(|screen| screen.lines)
 }

@@ -22,7 +22,7 @@ use abide_store::Store;
 use abide_sys::process;
 use abide_term::input::keys;
 use abide_wire::exit_record::{ExitRecord, StopReason};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
     Cursor, EvidenceReply, Input, Refusal, SessionStatus, Snapshot, SnapshotReply, StatusReply, Until,
     WaitReply, error_code,
@@ -46,18 +46,18 @@ pub(super) struct Tmux {
     home: String,
     server: Server,
     survey: Survey,
-    unit: Unit,
+    instance_dir: InstanceDir,
     id: InstanceId,
     record: ExitRecord,
 }
 
 impl Tmux {
     /// The run that `record` is about, if tmux holds it.
-    pub fn new(unit: &Unit, record: ExitRecord, survey: &Survey) -> Option<Self> {
+    pub fn new(instance_dir: &InstanceDir, record: ExitRecord, survey: &Survey) -> Option<Self> {
         let server = Server::at(record.tmux.as_ref()?.as_path());
-        let id = unit.path().file_name()?.to_str()?.parse().ok()?;
-        let home = home_mark(unit.path().parent()?.parent()?);
-        Some(Self { home, server, survey: survey.clone(), unit: unit.clone(), id, record })
+        let id = instance_dir.path().file_name()?.to_str()?.parse().ok()?;
+        let home = home_mark(instance_dir.path().parent()?.parent()?);
+        Some(Self { home, server, survey: survey.clone(), instance_dir: instance_dir.clone(), id, record })
     }
 
     /// The panes of this instance as they are now.
@@ -128,7 +128,7 @@ impl Tmux {
 
     /// Writes down that the operator stopped it, unless the last session that ended has said so.
     fn note_stop(&self, reason: &str) {
-        let noted = ExitRecord::update(&self.unit, self.record.generation, |record| {
+        let noted = ExitRecord::update(&self.instance_dir, self.record.generation, |record| {
             if record.reason.is_none() {
                 record.stopped(StopReason::Operator, reason.to_owned());
             }
@@ -140,14 +140,14 @@ impl Tmux {
 
     /// How a session ended, if it has.
     fn exit(&self, session: &SessionId) -> Option<Exit> {
-        let record = ExitRecord::read(&self.unit).ok().flatten()?;
+        let record = ExitRecord::read(&self.instance_dir).ok().flatten()?;
         record.sessions.into_iter().find(|recorded| recorded.id == *session)?.exit
     }
 }
 
 impl Substrate for Tmux {
     fn lock(&self) -> SupervisorLock {
-        let lock = supervisor_lock(&self.unit);
+        let lock = supervisor_lock(&self.instance_dir);
         // There may be more in its session than what we put there. Where its server cannot be seen, there is nothing of
         // ours left that would have to be.
         if lock != SupervisorLock::Free || process::alive(&self.record.keeper) == Some(false) {
@@ -194,7 +194,7 @@ impl Substrate for Tmux {
         for pane in panes.iter().filter(|pane| !pane.session.is_empty()) {
             signal(pane.pid, STOP);
         }
-        while PaneLock::any(&self.unit).unwrap_or(true) && Instant::now() < deadline {
+        while PaneLock::any(&self.instance_dir).unwrap_or(true) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
         // What was opened beside the sessions, or did not hear.
@@ -203,8 +203,8 @@ impl Substrate for Tmux {
                 tracing::warn!(id = %self.id, "ending what is left in tmux: {error}");
             }
         }
-        let over =
-            !PaneLock::any(&self.unit).unwrap_or(true) && self.panes().is_ok_and(|panes| panes.is_empty());
+        let over = !PaneLock::any(&self.instance_dir).unwrap_or(true)
+            && self.panes().is_ok_and(|panes| panes.is_empty());
         if over {
             self.note_stop(reason.note());
         }
@@ -221,7 +221,7 @@ impl Substrate for Tmux {
         for piece in input {
             let sent = match piece {
                 Input::Text(text) => {
-                    let file = Pasted::write(&self.unit, &text)?;
+                    let file = Pasted::write(&self.instance_dir, &text)?;
                     self.server.paste(&pane.id, &file.0)
                 }
                 Input::Bytes(bytes) => self.server.send(&pane.id, &bytes),
@@ -268,14 +268,14 @@ impl Substrate for Tmux {
             return Ok(AttachEnd::Detached("shown by the tmux client that is here".to_owned()));
         };
         // Held open: an instance that ends may be in the trash before we can ask how it ended.
-        let dir = std::fs::File::open(self.unit.path())?;
+        let dir = std::fs::File::open(self.instance_dir.path())?;
         let left = client.wait()?;
         match self.panes()?.is_empty() {
             false if left.success() => Ok(AttachEnd::Detached("detached".to_owned())),
             false => Ok(AttachEnd::Lost(format!("tmux could not show it ({left})"))),
             true => {
-                let unit = Unit::new(format!("/proc/self/fd/{}", dir.as_raw_fd()));
-                let record = ExitRecord::read(&unit).ok().flatten();
+                let instance_dir = InstanceDir::new(format!("/proc/self/fd/{}", dir.as_raw_fd()));
+                let record = ExitRecord::read(&instance_dir).ok().flatten();
                 let last = record.and_then(|record| {
                     record
                         .sessions
@@ -317,8 +317,8 @@ fn signal(pid: i32, signal: Signal) {
 struct Pasted(PathBuf);
 
 impl Pasted {
-    fn write(unit: &Unit, text: &str) -> std::io::Result<Self> {
-        let path = unit.run_dir().join(format!("paste-{}", std::process::id()));
+    fn write(instance_dir: &InstanceDir, text: &str) -> std::io::Result<Self> {
+        let path = instance_dir.run_dir().join(format!("paste-{}", std::process::id()));
         let mut options = std::fs::File::options();
         options
             .write(true)
@@ -337,10 +337,10 @@ impl Drop for Pasted {
     }
 }
 
-/// Ends the panes of instances of `store` whose unit is gone. Whatever can not be read ends nothing.
+/// Ends the panes of instances of `store` whose instance directory is gone. Whatever can not be read ends nothing.
 pub fn sweep(store: &Store, survey: &Survey) {
     let server = Server::here();
-    // A home that is not mounted would have no units either.
+    // A home that is not mounted would have no instance directories either.
     if server.runs() != Some(true) || !store.layout().instances().is_dir() {
         return;
     }
@@ -352,9 +352,9 @@ pub fn sweep(store: &Store, survey: &Survey) {
     let home = home_mark(store.layout().home());
     for pane in panes.iter().filter(|pane| pane.home == home) {
         let Ok(id) = pane.instance.parse::<InstanceId>() else { continue };
-        // A unit is there before its panes are, so one that is missing now will not come.
-        let unit = store.layout().unit(id).symlink_metadata();
-        if unit.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        // An instance directory is there before its panes are, so one that is missing now will not come.
+        let instance_dir = store.layout().instance_dir(id).symlink_metadata();
+        if instance_dir.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             tracing::warn!(%id, "ending a pane of tmux whose instance is gone");
             if let Err(error) = server.kill_pane(&pane.id) {
                 tracing::warn!(%id, "sweep: {error}");

@@ -28,8 +28,8 @@ use crate::{evidence, files};
 pub struct Wanted<'a> {
     /// For which instance.
     pub id: InstanceId,
-    /// The instance's unit.
-    pub unit: &'a Path,
+    /// The instance directory.
+    pub instance_dir: &'a Path,
     /// Which of its mounts; [`Mount::tree`] names the tree.
     pub mount: &'a Mount,
     /// Where the tree's own branch begins; unset, at the source's HEAD.
@@ -58,7 +58,7 @@ pub struct Materialised {
 /// Makes the tree of a mount, saying what it does to `progress`. Asked again, it returns what was made before; a shared
 /// mount is its own tree.
 pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Result<Materialised, GitError> {
-    let Some(site) = Site::of(wanted.unit, wanted.mount) else {
+    let Some(site) = Site::of(wanted.instance_dir, wanted.mount) else {
         let dir = wanted.mount.source.clone();
         return Ok(Materialised { tree: dir.clone(), workdir: dir, ..Materialised::default() });
     };

@@ -1,4 +1,4 @@
-//! What somebody made in a unit beside our trees. Other worktrees of the host's repository are given up and put back
+//! What somebody made in an instance directory beside our trees. Other worktrees of the host's repository are given up and put back
 //! with ours: it would go on naming a place that is gone, and hold the only index and HEAD of what is in the trash.
 
 use std::fs;
@@ -18,12 +18,12 @@ use crate::{files, gitdir};
 
 /// Where the notes about such worktrees are. No mount's are there: the name of a tree never begins with a dot.
 const NOTES: &str = "git/.beside";
-/// Where such a worktree is in the unit.
+/// Where such a worktree is in the instance directory.
 const PLACE: &str = "place.json";
 
-/// The names of what is next to the trees of `mounts` in the unit at `unit`.
-pub fn beside(unit: &Path, mounts: &[&Mount]) -> Result<Vec<String>, GitError> {
-    let dir = unit.join("tree");
+/// The names of what is next to the trees of `mounts` in the instance directory at `instance_dir`.
+pub fn beside(instance_dir: &Path, mounts: &[&Mount]) -> Result<Vec<String>, GitError> {
+    let dir = instance_dir.join("tree");
     let mut found: Vec<String> = entries(&dir)?
         .iter()
         .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
@@ -33,28 +33,28 @@ pub fn beside(unit: &Path, mounts: &[&Mount]) -> Result<Vec<String>, GitError> {
     Ok(found)
 }
 
-/// Makes the repositories of `mounts` forget every other worktree in the unit, as [`release`](crate::removal::release()) does for
+/// Makes the repositories of `mounts` forget every other worktree in the instance directory, as [`release`](crate::removal::release()) does for
 /// a mount's own.
-pub fn release_beside(unit: &Path, mounts: &[&Mount], limit: Duration) -> Result<(), GitError> {
+pub fn release_beside(instance_dir: &Path, mounts: &[&Mount], limit: Duration) -> Result<(), GitError> {
     let deadline = Deadline::within(limit);
-    let unit = canonical(unit);
-    for site in noted(&unit)? {
+    let instance_dir = canonical(instance_dir);
+    for site in noted(&instance_dir)? {
         release_site(&site, deadline)?;
     }
-    let ours: Vec<PathBuf> = mounts.iter().filter_map(|mount| tree(&unit, mount)).collect();
+    let ours: Vec<PathBuf> = mounts.iter().filter_map(|mount| tree(&instance_dir, mount)).collect();
     for mount in mounts {
-        let Some(site) = Site::of(&unit, mount) else { continue };
+        let Some(site) = Site::of(&instance_dir, mount) else { continue };
         let Some(Record { repo, isolation: Isolation::Worktree, .. }) = site.record()? else { continue };
         if !repo.is_dir() {
             continue;
         }
         for (_, tree) in gitdir::registrations(&repo)? {
             // One whose files are gone holds nothing, and git itself will prune it.
-            let Ok(place) = tree.strip_prefix(&unit) else { continue };
+            let Ok(place) = tree.strip_prefix(&instance_dir) else { continue };
             if ours.contains(&tree) || !tree.is_dir() {
                 continue;
             }
-            let all = unit.join(NOTES);
+            let all = instance_dir.join(NOTES);
             let notes = all.join(first_free("worktree", |name| !all.join(name).exists()));
             let site = Site { tree: tree.clone(), notes, source: repo.clone() };
             site.write_record(&Record::of_worktree(&repo))?;
@@ -66,9 +66,9 @@ pub fn release_beside(unit: &Path, mounts: &[&Mount], limit: Duration) -> Result
 }
 
 /// Undoes [`release_beside`], and gives what the operator should know.
-pub fn restore_beside(unit: &Path, limit: Duration) -> Result<Vec<String>, GitError> {
+pub fn restore_beside(instance_dir: &Path, limit: Duration) -> Result<Vec<String>, GitError> {
     let mut notices = Vec::new();
-    for site in noted(&canonical(unit))? {
+    for site in noted(&canonical(instance_dir))? {
         notices.extend(restore_site(&site, Deadline::within(limit))?.notices);
         files::remove(&site.notes)?;
     }
@@ -76,20 +76,20 @@ pub fn restore_beside(unit: &Path, limit: Duration) -> Result<Vec<String>, GitEr
 }
 
 /// The worktrees that a release has begun to give up.
-fn noted(unit: &Path) -> Result<Vec<Site>, GitError> {
+fn noted(instance_dir: &Path) -> Result<Vec<Site>, GitError> {
     let mut found = Vec::new();
-    for notes in entries(&unit.join(NOTES))? {
+    for notes in entries(&instance_dir.join(NOTES))? {
         let mut site = Site { tree: PathBuf::new(), notes, source: PathBuf::new() };
         if let Some(place) = site.read::<PathBuf>(PLACE)? {
-            site.tree = unit.join(place);
+            site.tree = instance_dir.join(place);
             found.extend(site.tree.is_dir().then_some(site));
         }
     }
     Ok(found)
 }
 
-fn canonical(unit: &Path) -> PathBuf {
-    unit.canonicalize().unwrap_or_else(|_| unit.to_owned())
+fn canonical(instance_dir: &Path) -> PathBuf {
+    instance_dir.canonicalize().unwrap_or_else(|_| instance_dir.to_owned())
 }
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, GitError> {

@@ -114,7 +114,7 @@ pub(crate) fn turn(repo: &Path, deadline: Deadline) -> Result<File, GitError> {
 }
 
 /// The directory in which `repo` keeps what belongs to the worktree at `tree`, also if that has moved since with the
-/// unit that it is in, and so with the name of its instance.
+/// instance directory that it is in, and so with the name of its instance.
 pub(crate) fn of_tree(repo: &Path, tree: &Path) -> Result<Option<PathBuf>, GitError> {
     let known = gitdir::registrations(repo)?;
     let id = tree.ancestors().nth(2).and_then(Path::file_name).and_then(|name| name.to_str()?.parse().ok());

@@ -1,4 +1,4 @@
-//! Taking a worktree out of the host's repository before its unit goes to the trash, with everything that only the
+//! Taking a worktree out of the host's repository before its instance directory goes to the trash, with everything that only the
 //! repository held of it: objects that nothing else reaches, its index, its HEAD, a rebase under way.
 //!
 //! The tree itself is not touched. A clone holds all of its repository and needs none of this.
@@ -81,14 +81,14 @@ pub struct Released {
 }
 
 /// Whether the tree of `mount` was released and not yet restored, as far as that got.
-pub fn is_released(unit: &Path, mount: &Mount) -> bool {
-    Site::of(unit, mount).is_some_and(|site| site.notes.join(SAVED).exists())
+pub fn is_released(instance_dir: &Path, mount: &Mount) -> bool {
+    Site::of(instance_dir, mount).is_some_and(|site| site.notes.join(SAVED).exists())
 }
 
-/// Makes the host's repository forget the tree of `mount`, after saving in the unit what only the repository had. Called
+/// Makes the host's repository forget the tree of `mount`, after saving in the instance directory what only the repository had. Called
 /// again after a crash, it finishes; called without need, it does nothing.
-pub fn release(unit: &Path, mount: &Mount, limit: Duration) -> Result<Released, GitError> {
-    match Site::of(unit, mount) {
+pub fn release(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<Released, GitError> {
+    match Site::of(instance_dir, mount) {
         Some(site) => release_site(&site, Deadline::within(limit)),
         None => Ok(Released::default()),
     }

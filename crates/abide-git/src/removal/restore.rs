@@ -1,4 +1,4 @@
-//! Putting a released worktree back into the host's repository, once its unit is out of the trash again.
+//! Putting a released worktree back into the host's repository, once its instance directory is out of the trash again.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -34,17 +34,17 @@ pub struct Restored {
 
 /// Undoes a [`release`](crate::removal::release()) of the tree of `mount`. Called again after a crash, it finishes; called without
 /// need, it does nothing.
-pub fn restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<Restored, GitError> {
-    match Site::of(unit, mount) {
+pub fn restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<Restored, GitError> {
+    match Site::of(instance_dir, mount) {
         Some(site) => restore_site(&site, Deadline::within(limit)),
         None => Ok(Restored::default()),
     }
 }
 
 /// Refuses if a [`restore`] of the tree of `mount` would: its repository is gone, or another one is in its place. Nothing
-/// is changed; the unit may still be in the trash.
-pub fn check_restore(unit: &Path, mount: &Mount, limit: Duration) -> Result<(), GitError> {
-    let Some(site) = Site::of(unit, mount) else { return Ok(()) };
+/// is changed; the instance directory may still be in the trash.
+pub fn check_restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<(), GitError> {
+    let Some(site) = Site::of(instance_dir, mount) else { return Ok(()) };
     match released(&site)? {
         Some((record, saved)) => check(&site, &record, &saved, Deadline::within(limit)),
         None => Ok(()),

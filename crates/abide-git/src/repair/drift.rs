@@ -33,8 +33,8 @@ pub enum Drift {
 }
 
 /// How the host's repository diverged since the tree of `mount` was made; `None` if it did not.
-pub fn adrift(unit: &Path, mount: &Mount, limit: Duration) -> Result<Option<Drift>, GitError> {
-    let Some(site) = Site::of(unit, mount) else { return Ok(None) };
+pub fn adrift(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<Option<Drift>, GitError> {
+    let Some(site) = Site::of(instance_dir, mount) else { return Ok(None) };
     let Some(record) = site.record()? else { return Ok(None) };
     let (Some(name), Some(then)) = (record.base_branch, record.base) else { return Ok(None) };
     // The tree's own work on a branch is not the host's.

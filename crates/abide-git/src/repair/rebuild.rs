@@ -18,11 +18,11 @@ use crate::site::{Record, Site};
 /// damaged one stays beside it.
 pub fn rebuild_record(
     id: InstanceId,
-    unit: &Path,
+    instance_dir: &Path,
     mount: &Mount,
     limit: Duration,
 ) -> Result<Option<String>, GitError> {
-    let Some(site) = Site::of(unit, mount) else { return Ok(None) };
+    let Some(site) = Site::of(instance_dir, mount) else { return Ok(None) };
     match site.existing_record() {
         Err(GitError::LostRecord { .. }) => {}
         sound => return sound.map(|_| None),

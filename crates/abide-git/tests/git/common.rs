@@ -1,4 +1,4 @@
-//! A host of a test's own: a repository, its remote, a unit, and git in an environment that is nobody else's.
+//! A host of a test's own: a repository, its remote, an instance directory, and git in an environment that is nobody else's.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Host {
     dir: tempfile::TempDir,
     pub repo: PathBuf,
     pub remote: PathBuf,
-    pub unit: PathBuf,
+    pub instance_dir: PathBuf,
 }
 
 /// Makes the library see no configuration of whoever runs the tests.
@@ -123,12 +123,12 @@ impl Host {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         let repo = top.join("sh op\n\u{fc}");
-        let unit = top.join("home/instances").join(ID);
-        for path in [&repo, &unit] {
+        let instance_dir = top.join("home/instances").join(ID);
+        for path in [&repo, &instance_dir] {
             std::fs::create_dir_all(path).unwrap();
         }
         git(&repo, ["init", "-q"]);
-        Self { remote: top.join("remote.git"), dir, repo, unit }
+        Self { remote: top.join("remote.git"), dir, repo, instance_dir }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -140,7 +140,7 @@ impl Host {
     }
 
     pub fn wanted<'a>(&'a self, mount: &'a Mount) -> Wanted<'a> {
-        Wanted { id: id(), unit: &self.unit, mount, base: None, branch: None, limit: LONG }
+        Wanted { id: id(), instance_dir: &self.instance_dir, mount, base: None, branch: None, limit: LONG }
     }
 
     /// A tree of the repository.
@@ -154,11 +154,11 @@ impl Host {
     /// Takes everything in the tree as made by its set-up.
     #[track_caller]
     pub fn settle(&self, mount: &Mount) {
-        abide_git::settle(&self.unit, mount, &abide_git::BeforeSetup::default(), LONG).unwrap();
+        abide_git::settle(&self.instance_dir, mount, &abide_git::BeforeSetup::default(), LONG).unwrap();
     }
 
     pub fn evidence(&self, mount: &Mount) -> MountEvidence {
-        abide_git::evidence_of(&[(&self.unit, mount)], LONG).remove(0)
+        abide_git::evidence_of(&[(&self.instance_dir, mount)], LONG).remove(0)
     }
 
     /// What the repository is made of, apart from what it knows of its remote.

@@ -23,18 +23,25 @@ pub const CLONE: &str = "ABIDE_GIT_TEST_CLONE";
 pub fn in_child() {
     let var = |name| std::env::var_os(name).unwrap();
     let isolation = if std::env::var_os(CLONE).is_some() { Clone } else { Worktree };
-    let (unit, mount) = (PathBuf::from(var(UNIT)), mount(var(SOURCE).into(), isolation));
-    let wanted = Wanted { id: id(), unit: &unit, mount: &mount, base: None, branch: None, limit: LONG };
+    let (instance_dir, mount) = (PathBuf::from(var(UNIT)), mount(var(SOURCE).into(), isolation));
+    let wanted = Wanted {
+        id: id(),
+        instance_dir: &instance_dir,
+        mount: &mount,
+        base: None,
+        branch: None,
+        limit: LONG,
+    };
     match var(TASK).to_str().unwrap() {
         "make" => drop(materialise(&wanted, &mut |_| {}).unwrap()),
-        "release" => drop(release(&unit, &mount, LONG).unwrap()),
-        "restore" => drop(restore(&unit, &mount, LONG).unwrap()),
+        "release" => drop(release(&instance_dir, &mount, LONG).unwrap()),
+        "restore" => drop(restore(&instance_dir, &mount, LONG).unwrap()),
         "look" => {
-            let found = abide_git::evidence_of(&[(&unit, &mount)], Duration::from_secs(3)).remove(0);
+            let found = abide_git::evidence_of(&[(&instance_dir, &mount)], Duration::from_secs(3)).remove(0);
             assert_eq!(found.unknown, ["git: no answer within 3 s"], "{found:?}");
         }
         "look with an old git" => {
-            let found = abide_git::evidence_of(&[(&unit, &mount)], LONG).remove(0);
+            let found = abide_git::evidence_of(&[(&instance_dir, &mount)], LONG).remove(0);
             assert!(found.unknown[0].contains("older than 2.38"), "{found:?}");
         }
         other => panic!("no task {other}"),
@@ -45,7 +52,7 @@ pub fn in_child() {
 pub fn child(host: &Host, task: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "child", "--nocapture"]);
-    command.env(TASK, task).env(UNIT, &host.unit).env(SOURCE, &host.repo);
+    command.env(TASK, task).env(UNIT, &host.instance_dir).env(SOURCE, &host.repo);
     command
 }
 
@@ -90,9 +97,9 @@ fn killed_while_making_a_tree_it_is_undone_or_made_again() {
         let mount = host.mount(Worktree);
         assert!(dies(&host, "make", label), "{label}");
         assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "nobody worked in it");
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(host.state(), before, "undone after {label}");
-        assert!(!host.unit.join("tree/shop").exists());
+        assert!(!host.instance_dir.join("tree/shop").exists());
         assert!(dies(&host, "make", label));
         let made = materialise(&host.wanted(&mount), &mut |_| {}).unwrap();
         assert_eq!(made.branch.as_deref(), Some("abide/k7p9m2xq"), "made again after {label}");
@@ -111,22 +118,22 @@ fn killed_while_releasing_or_restoring_a_tree_nothing_is_lost() {
         work_in(&made.tree);
         let (portrayed, found) = (portrait(&made.tree), host.evidence(&mount));
         let reached = dies(&host, "release", label);
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(host.state(), before, "released after {label}");
         let trash = host.path("trash");
-        fs::rename(&host.unit, &trash).unwrap();
+        fs::rename(&host.instance_dir, &trash).unwrap();
         host.collect_garbage();
-        fs::rename(&trash, &host.unit).unwrap();
+        fs::rename(&trash, &host.instance_dir).unwrap();
         assert!(dies(&host, "restore", label) || reached, "{label}");
-        restore(&host.unit, &mount, LONG).unwrap();
+        restore(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(portrait(&made.tree), portrayed, "restored after {label}");
         assert_eq!(host.evidence(&mount), found);
         // A release that comes after a restore that was cut short starts over.
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
         assert!(dies(&host, "restore", label) || !label.starts_with("git.restore."));
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(host.state(), before, "released after {label}");
-        restore(&host.unit, &mount, LONG).unwrap();
+        restore(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(portrait(&made.tree), portrayed);
     }
 }

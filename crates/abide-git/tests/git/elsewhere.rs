@@ -11,8 +11,8 @@ use abide_testkit::cannot_run;
 
 use crate::common::{Host, LONG, commit, git, gits, id, try_git, write};
 
-fn evidence(unit: &Path, mount: &Mount) -> MountEvidence {
-    evidence_of(&[(unit, mount)], LONG).remove(0)
+fn evidence(instance_dir: &Path, mount: &Mount) -> MountEvidence {
+    evidence_of(&[(instance_dir, mount)], LONG).remove(0)
 }
 
 fn rev(dir: &Path, name: &str) -> String {
@@ -39,10 +39,11 @@ pub fn with_submodules() -> Host {
 
 /// A tree of another instance of the same repository.
 fn another(host: &Host, mount: &Mount) -> (PathBuf, PathBuf) {
-    let unit = host.unit.with_file_name("00000000");
-    let wanted = Wanted { id: "00000000".parse().unwrap(), unit: &unit, ..host.wanted(mount) };
+    let instance_dir = host.instance_dir.with_file_name("00000000");
+    let wanted =
+        Wanted { id: "00000000".parse().unwrap(), instance_dir: &instance_dir, ..host.wanted(mount) };
     let tree = materialise(&wanted, &mut |_| {}).unwrap().tree;
-    (unit, tree)
+    (instance_dir, tree)
 }
 
 #[test]
@@ -50,16 +51,16 @@ fn submodules_come_back_tied_to_their_own_tree_and_not_to_who_has_its_name_now()
     for moved in [false, true] {
         let mut host = with_submodules();
         let (mount, _) = host.make(Worktree);
-        release(&host.unit, &mount, LONG).unwrap();
-        let (unit, theirs) = another(&host, &mount);
+        release(&host.instance_dir, &mount, LONG).unwrap();
+        let (instance_dir, theirs) = another(&host, &mount);
         if moved {
             let new = host.path("new home/k7p9m2xq");
             fs::create_dir(new.parent().unwrap()).unwrap();
-            fs::rename(&host.unit, &new).unwrap();
-            host.unit = new;
+            fs::rename(&host.instance_dir, &new).unwrap();
+            host.instance_dir = new;
         }
-        restore(&host.unit, &mount, LONG).unwrap();
-        let tree = host.unit.join("tree/shop");
+        restore(&host.instance_dir, &mount, LONG).unwrap();
+        let tree = host.instance_dir.join("tree/shop");
         assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "{:?}", host.evidence(&mount));
         for module in ["outer", "outer/in/ner"] {
             let at = rev(&tree.join(module), "--absolute-git-dir");
@@ -72,7 +73,7 @@ fn submodules_come_back_tied_to_their_own_tree_and_not_to_who_has_its_name_now()
         }
         let ahead = |found: MountEvidence| found.ahead.into_iter().map(|a| a.branch).collect::<Vec<_>>();
         assert_eq!(ahead(host.evidence(&mount)), ["outer: HEAD", "outer/in/ner: HEAD"]);
-        assert_eq!(ahead(evidence(&unit, &mount)), [""; 0]);
+        assert_eq!(ahead(evidence(&instance_dir, &mount)), [""; 0]);
     }
 }
 
@@ -140,11 +141,11 @@ fn with_reftable_a_tree_comes_back_from_the_trash_with_all_it_had() {
     };
     let (was, found) = (portrait(), host.evidence(&mount));
     assert_eq!(found.verdict(), Verdict::Dirty);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(host.state(), before);
     host.collect_garbage();
     assert!(!try_git(&host.repo, ["cat-file", "-e", &left]).0);
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(portrait(), was);
     assert_eq!(host.evidence(&mount), found);
     for oid in [left, marked] {
@@ -160,15 +161,15 @@ fn with_reftable_a_branch_that_is_used_elsewhere_stays_and_one_that_was_taken_ge
     commit(&made.tree, "a", "1");
     assert_eq!(registered(&host.repo, LONG).unwrap()[0].branch, made.branch);
     let head = rev(&made.tree, "HEAD");
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     gits(&host.repo, &["branch abide/k7p9m2xq main"]);
-    let restored = restore(&host.unit, &mount, LONG).unwrap();
+    let restored = restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(restored.branch.as_deref(), Some("abide/k7p9m2xq-2"));
     assert_eq!(git(&made.tree, ["branch", "--show-current"]).trim(), "abide/k7p9m2xq-2");
     assert_eq!(rev(&made.tree, "HEAD"), head);
     gits(&made.tree, &["checkout -q --detach"]);
     gits(&host.repo, &["checkout -q abide/k7p9m2xq-2"]);
-    let released = release(&host.unit, &mount, LONG).unwrap();
+    let released = release(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(released.kept_branch.as_deref(), Some("abide/k7p9m2xq-2"));
     assert_eq!(rev(&host.repo, "HEAD"), head);
 }
@@ -180,10 +181,10 @@ fn with_reftable_a_tree_on_a_branch_of_the_hosts_comes_back_at_its_commit() {
     gits(&made.tree, &["checkout -q -b feature"]);
     commit(&made.tree, "a", "1");
     let head = rev(&made.tree, "HEAD");
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     gits(&host.repo, &["checkout -q feature"]);
     commit(&host.repo, "b", "2");
-    let restored = restore(&host.unit, &mount, LONG).unwrap();
+    let restored = restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(restored.notices.len(), 1, "{restored:?}");
     assert_eq!(rev(&made.tree, "HEAD"), head);
     assert_eq!(git(&made.tree, ["status", "--porcelain"]), "");
@@ -198,7 +199,7 @@ fn with_reftable_a_lost_worktree_is_forgotten_only_without_commits_of_its_own() 
         if own {
             commit(&made.tree, "a", "1");
         }
-        fs::remove_dir_all(&host.unit).unwrap();
+        fs::remove_dir_all(&host.instance_dir).unwrap();
         let found = registered(&host.repo, LONG).unwrap().remove(0);
         let forgotten = abide_git::forget(&found, LONG).unwrap();
         assert_eq!(forgotten == abide_git::Forgotten::Whole, !own, "{forgotten:?}");
@@ -216,13 +217,13 @@ fn with_reftable_a_head_that_left_commits_for_an_empty_branch_is_neither_clean_n
     gits(&made.tree, &["checkout -q --orphan empty", "rm -rfq ."]);
     assert_eq!(host.evidence(&mount).verdict(), Verdict::Unknown, "{:?}", host.evidence(&mount));
     let before = host.state();
-    let error = release(&host.unit, &mount, LONG).unwrap_err().to_string();
+    let error = release(&host.instance_dir, &mount, LONG).unwrap_err().to_string();
     assert!(error.contains("commit something there"), "{error}");
     assert_eq!(host.state(), before);
     commit(&made.tree, "b", "1");
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     host.collect_garbage();
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     gits(&made.tree, &[&format!("cat-file -e {left}")]);
 }
 
@@ -250,9 +251,9 @@ fn a_clone_of_a_partial_clone_fetches_what_it_has_not() {
 fn a_tree_whose_home_has_moved_leaves_nothing_in_the_repository_and_comes_back() {
     let mut host = with_submodules();
     let (mount, made) = host.make(Worktree);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     let before = host.state();
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     let second = Mount { tree: Some("shop-2".into()), ..mount.clone() };
     materialise(&host.wanted(&second), &mut |_| {}).unwrap();
     commit(&made.tree, "a", "1");
@@ -268,20 +269,20 @@ fn a_tree_whose_home_has_moved_leaves_nothing_in_the_repository_and_comes_back()
     // One directory deeper: git writes some of the ways between a tree and its submodules down as relative.
     fs::create_dir(host.path("moved")).unwrap();
     fs::rename(host.path("home"), host.path("moved/home")).unwrap();
-    host.unit = host.path("moved/home/instances").join(id().as_str());
+    host.instance_dir = host.path("moved/home/instances").join(id().as_str());
     let found = host.evidence(&second);
     assert_eq!(found.verdict(), Verdict::Unknown, "git does not see into its submodules: {found:?}");
     for mount in [&second, &mount] {
-        release(&host.unit, mount, LONG).unwrap();
+        release(&host.instance_dir, mount, LONG).unwrap();
     }
     assert_eq!(host.state(), before);
     host.collect_garbage();
     for mount in [&mount, &second] {
-        restore(&host.unit, mount, LONG).unwrap();
+        restore(&host.instance_dir, mount, LONG).unwrap();
     }
-    assert_eq!(portrait(&host.unit.join("tree/shop")), was);
+    assert_eq!(portrait(&host.instance_dir.join("tree/shop")), was);
     let trees: Vec<_> = registered(&host.repo, LONG).unwrap().into_iter().map(|r| r.tree).collect();
-    assert!(trees.contains(&host.unit.join("tree/shop")) && trees.len() == 2, "{trees:?}");
+    assert!(trees.contains(&host.instance_dir.join("tree/shop")) && trees.len() == 2, "{trees:?}");
 }
 
 #[test]
@@ -291,7 +292,7 @@ fn a_copy_of_a_home_does_not_take_the_trees_of_the_one_it_was_copied_from() {
     let copy = host.path("copy").join(id().as_str());
     fs::create_dir_all(copy.join("git/shop")).unwrap();
     fs::create_dir_all(copy.join("tree/shop")).unwrap();
-    fs::copy(host.unit.join("git/shop/record.json"), copy.join("git/shop/record.json")).unwrap();
+    fs::copy(host.instance_dir.join("git/shop/record.json"), copy.join("git/shop/record.json")).unwrap();
     fs::copy(made.tree.join(".git"), copy.join("tree/shop/.git")).unwrap();
     release(&copy, &mount, LONG).unwrap();
     assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean);

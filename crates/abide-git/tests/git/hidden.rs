@@ -189,7 +189,7 @@ fn each_state_that_git_does_not_mention_is_seen_in_a_clone_and_survives_the_tras
     STATES.iter().chain(IN_A_CLONE).for_each(|state| see_and_survive(state, Clone));
 }
 
-/// A worktree of the clone at `tree`, outside of the unit.
+/// A worktree of the clone at `tree`, outside of the instance directory.
 fn link_elsewhere(host: &Host, tree: &Path, how: &str) -> std::path::PathBuf {
     let place = host.path("elsewhere");
     git(tree, ["worktree", "add", "-q", how, place.to_str().unwrap()]);
@@ -360,8 +360,9 @@ fn what_a_person_leaves_between_two_set_ups_stays_work() {
     each_isolation(|isolation| {
         let host = Host::new();
         let (mount, made) = host.make(isolation);
-        let before = || abide_git::before_setup(&host.unit, &mount, crate::common::LONG).unwrap();
-        let settle = |before: &_| abide_git::settle(&host.unit, &mount, before, crate::common::LONG).unwrap();
+        let before = || abide_git::before_setup(&host.instance_dir, &mount, crate::common::LONG).unwrap();
+        let settle =
+            |before: &_| abide_git::settle(&host.instance_dir, &mount, before, crate::common::LONG).unwrap();
         let first = before();
         write(made.tree.join("half.env"), "by the set-up that failed");
         settle(&first);

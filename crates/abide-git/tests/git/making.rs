@@ -25,7 +25,7 @@ fn a_worktree_has_a_branch_of_its_own_and_is_locked() {
     let (mount, made) = host.make(Worktree);
     assert_eq!(made.branch.as_deref(), Some("abide/k7p9m2xq"));
     assert_eq!(branch_of(&made.tree), "abide/k7p9m2xq");
-    assert_eq!(made.tree, host.unit.join("tree/shop"));
+    assert_eq!(made.tree, host.instance_dir.join("tree/shop"));
     let away = host.path("away");
     fs::rename(&made.tree, &away).unwrap();
     gits(&host.repo, &["worktree prune --expire=now"]);
@@ -46,7 +46,7 @@ fn a_second_tree_of_one_repository_has_a_branch_with_a_number() {
     let second = Mount { tree: Some("shop-2".into()), ..host.mount(Worktree) };
     let made = materialise(&host.wanted(&second), &mut silent).unwrap();
     assert_eq!(made.branch.as_deref(), Some("abide/k7p9m2xq-2"));
-    release(&host.unit, &second, LONG).unwrap();
+    release(&host.instance_dir, &second, LONG).unwrap();
     assert_eq!(
         git(&host.repo, ["branch", "--list", "abide/*", "--format=%(refname:short)"]),
         "abide/k7p9m2xq\n"
@@ -61,9 +61,9 @@ fn a_branch_called_abide_leaves_room_for_ours() {
     assert_eq!(made.branch.as_deref(), Some("abide-k7p9m2xq"));
     commit(&made.tree, "a", "1");
     assert_eq!(host.evidence(&mount).verdict(), Verdict::Unpushed);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     host.collect_garbage();
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(git(&made.tree, ["log", "-1", "--format=%s"]).trim(), "a-1");
 }
 
@@ -84,7 +84,7 @@ fn a_tree_begins_at_the_base_or_on_the_branch_that_was_asked_for() {
         commit(&made.tree, "a", "1");
         assert_eq!(host.evidence(&other).ahead[0].branch, "topic");
         let before = git(&host.repo, ["rev-parse", "topic"]);
-        release(&host.unit, &other, LONG).unwrap();
+        release(&host.instance_dir, &other, LONG).unwrap();
         assert_eq!(git(&host.repo, ["rev-parse", "topic"]), before, "a branch of the operator's stays");
     }
 }
@@ -108,12 +108,15 @@ fn what_can_not_be_made_is_refused_with_a_next_step_and_leaves_nothing() {
         let error = materialise(&wanted, &mut silent).unwrap_err().to_string();
         assert!(error.contains(hint), "{error}");
         assert_eq!(host.state(), before, "{error}");
-        assert!(!host.unit.join("tree/shop").exists() && !host.unit.join("git/shop").exists(), "{error}");
+        assert!(
+            !host.instance_dir.join("tree/shop").exists() && !host.instance_dir.join("git/shop").exists(),
+            "{error}"
+        );
     }
-    write(host.unit.join("tree/shop/mine"), "x");
+    write(host.instance_dir.join("tree/shop/mine"), "x");
     let error = materialise(&host.wanted(&mount), &mut silent).unwrap_err();
     assert!(matches!(error, GitError::InTheWay(_)), "{error}");
-    assert!(host.unit.join("tree/shop/mine").exists());
+    assert!(host.instance_dir.join("tree/shop/mine").exists());
 }
 
 #[test]
@@ -132,7 +135,9 @@ fn a_failure_half_way_is_undone() {
         assert!(error.contains("out of the tree"), "{error}");
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "a link was followed out of the tree");
         assert_eq!(host.state(), before);
-        assert!(!host.unit.join("tree/shop").exists() && !host.unit.join("git/shop").exists());
+        assert!(
+            !host.instance_dir.join("tree/shop").exists() && !host.instance_dir.join("git/shop").exists()
+        );
     }
 }
 
@@ -172,8 +177,8 @@ fn bare_and_empty_repositories_have_trees_too() {
         assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "{:?}", host.evidence(&mount));
         write(made.tree.join("first"), "x");
         assert_eq!(host.evidence(&mount).verdict(), Verdict::Dirty);
-        release(&host.unit, &mount, LONG).unwrap();
-        restore(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
+        restore(&host.instance_dir, &mount, LONG).unwrap();
         commit(&made.tree, "first", "x");
         assert_eq!(host.evidence(&mount).verdict(), Verdict::Unpushed);
     }
@@ -309,7 +314,7 @@ fn a_host_that_moved_on_is_noticed() {
     for isolation in [Worktree, Clone] {
         let host = Host::new();
         let (mount, _) = host.make(isolation);
-        let drift = || adrift(&host.unit, &mount, LONG).unwrap();
+        let drift = || adrift(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(drift(), None);
         commit(&host.repo, "a", "1");
         commit(&host.repo, "a", "22");
@@ -325,7 +330,7 @@ fn a_host_that_moved_on_is_noticed() {
         if isolation == Worktree {
             assert_eq!(host.evidence(&mount).verdict(), Verdict::Unknown);
         }
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
     }
 }
 
@@ -336,18 +341,18 @@ fn a_branch_whose_name_was_taken_comes_back_under_another() {
     commit(&made.tree, "a", "1");
     write(made.tree.join("file"), "changed\n");
     let (head, status) = (git(&made.tree, ["rev-parse", "HEAD"]), git(&made.tree, ["status", "--porcelain"]));
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     gits(&host.repo, &["branch abide/k7p9m2xq origin/main"]);
     commit(&host.repo, "b", "2");
     gits(&host.repo, &["branch -f abide/k7p9m2xq main"]);
     host.collect_garbage();
-    let restored = restore(&host.unit, &mount, LONG).unwrap();
+    let restored = restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(restored.branch.as_deref(), Some("abide/k7p9m2xq-2"));
     assert_eq!(restored.notices.len(), 1);
     assert_eq!(branch_of(&made.tree), "abide/k7p9m2xq-2");
     assert_eq!(git(&made.tree, ["rev-parse", "HEAD"]), head);
     assert_eq!(git(&made.tree, ["status", "--porcelain"]), status);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(
         git(&host.repo, ["branch", "--list", "abide/*", "--format=%(refname:short)"]),
         "abide/k7p9m2xq\n"
@@ -361,10 +366,10 @@ fn a_tree_on_a_branch_of_the_hosts_comes_back_at_its_commit() {
     gits(&made.tree, &["checkout -q -b feature"]);
     commit(&made.tree, "a", "1");
     let head = git(&made.tree, ["rev-parse", "HEAD"]);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     gits(&host.repo, &["checkout -q feature"]);
     commit(&host.repo, "b", "2");
-    let restored = restore(&host.unit, &mount, LONG).unwrap();
+    let restored = restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(restored.notices.len(), 1, "{restored:?}");
     assert_eq!(git(&made.tree, ["rev-parse", "HEAD"]), head);
     assert_eq!(git(&made.tree, ["status", "--porcelain"]), "");
@@ -377,7 +382,7 @@ fn a_branch_that_somebody_else_uses_is_left_to_them() {
     commit(&made.tree, "a", "1");
     gits(&made.tree, &["checkout -q --detach"]);
     gits(&host.repo, &[&format!("checkout -q abide/{ID}")]);
-    let released = release(&host.unit, &mount, LONG).unwrap();
+    let released = release(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(released.kept_branch.as_deref(), Some("abide/k7p9m2xq"));
     assert_eq!(branch_of(&host.repo), "abide/k7p9m2xq");
 }
@@ -388,9 +393,9 @@ fn the_upstream_of_the_trees_branch_comes_back_with_it() {
     let before = host.state();
     let (mount, made) = host.make(Worktree);
     gits(&made.tree, &["push -q -u origin HEAD"]);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(host.state(), before, "nothing of the branch is left in the settings");
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     let upstream = git(&made.tree, ["rev-parse", "--abbrev-ref", "@{upstream}"]);
     assert_eq!(upstream.trim(), "origin/abide/k7p9m2xq");
 }
@@ -405,7 +410,7 @@ fn a_unit_on_another_file_system_is_released_and_restored_all_the_same() {
         cannot_run("a second file system", "mount one at /dev/shm and keep TMPDIR elsewhere");
     }
     let other = tempfile::tempdir_in(memory).unwrap();
-    host.unit = other.path().canonicalize().unwrap();
+    host.instance_dir = other.path().canonicalize().unwrap();
     let (mount, made) = host.make(Worktree);
     commit(&made.tree, "a", "1");
     write(made.tree.join("staged"), "s");
@@ -413,10 +418,10 @@ fn a_unit_on_another_file_system_is_released_and_restored_all_the_same() {
     let status = || git(&made.tree, ["status", "--porcelain=v2", "--branch"]);
     let before = status();
     for _ in 0..2 {
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
         assert!(!host.repo.join(".git/worktrees").exists());
         host.collect_garbage();
-        restore(&host.unit, &mount, LONG).unwrap();
+        restore(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(status(), before);
         git(&made.tree, ["fsck", "--no-progress"]);
     }
@@ -430,7 +435,7 @@ fn a_shared_mount_is_its_own_tree_and_nothing_is_asked_about_it() {
     let made = materialise(&host.wanted(&mount), &mut silent).unwrap();
     assert_eq!((made.tree, made.workdir), (host.repo.clone(), host.repo.clone()));
     assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(id().as_str(), ID);
     assert!(try_git(&host.repo, ["diff", "--quiet"]).1.is_empty());
 }
@@ -439,22 +444,24 @@ fn a_shared_mount_is_its_own_tree_and_nothing_is_asked_about_it() {
 fn many_instances_of_one_repository_come_and_go_at_once() {
     let host = Host::new();
     let before = host.state();
-    let units: Vec<_> =
-        (0..6u64).map(|n| (InstanceId::from_bits(n), host.path("units").join(n.to_string()))).collect();
+    let instance_dirs: Vec<_> = (0..6u64)
+        .map(|n| (InstanceId::from_bits(n), host.path("instance_dirs").join(n.to_string())))
+        .collect();
     let mount = host.mount(Worktree);
     std::thread::scope(|scope| {
         let (host, mount) = (&host, &mount);
-        for (id, unit) in &units {
+        for (id, instance_dir) in &instance_dirs {
             scope.spawn(move || {
-                let wanted = Wanted { id: *id, unit, ..host.wanted(mount) };
+                let wanted = Wanted { id: *id, instance_dir, ..host.wanted(mount) };
                 let made = materialise(&wanted, &mut silent).unwrap();
                 write(made.tree.join(format!("work of {id}")), "x");
             });
         }
     });
-    let all: Vec<(&Path, &Mount)> = units.iter().map(|(_, unit)| (unit.as_path(), &mount)).collect();
+    let all: Vec<(&Path, &Mount)> =
+        instance_dirs.iter().map(|(_, instance_dir)| (instance_dir.as_path(), &mount)).collect();
     let found = abide_git::evidence_of(&all, LONG);
-    for ((id, _), found) in units.iter().zip(&found) {
+    for ((id, _), found) in instance_dirs.iter().zip(&found) {
         assert_eq!(
             found.files[0].path,
             format!("work of {id}"),
@@ -462,8 +469,8 @@ fn many_instances_of_one_repository_come_and_go_at_once() {
         );
     }
     std::thread::scope(|scope| {
-        for (_, unit) in &units {
-            scope.spawn(|| release(unit, &mount, LONG).unwrap());
+        for (_, instance_dir) in &instance_dirs {
+            scope.spawn(|| release(instance_dir, &mount, LONG).unwrap());
         }
     });
     assert_eq!(host.state(), before);

@@ -288,7 +288,7 @@ pub fn see_and_survive(state: &State, isolation: Isolation) {
     (state.check)(&found, &branch);
     to_the_trash_and_back(&host, &mount, &made.tree, &found);
     if state.verdict == Verdict::Clean {
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
         assert_eq!(host.state(), before, "{}", state.name);
     }
 }
@@ -300,29 +300,29 @@ fn to_the_trash_and_back(
     found: &MountEvidence,
 ) {
     let portrayed = portrait(tree);
-    release(&host.unit, mount, LONG).unwrap();
+    release(&host.instance_dir, mount, LONG).unwrap();
     assert_eq!(
-        release(&host.unit, mount, LONG).unwrap().kept_branch,
+        release(&host.instance_dir, mount, LONG).unwrap().kept_branch,
         None,
         "a second release has nothing to do"
     );
     assert!(!host.repo.join(".git/worktrees").exists(), "the repository still knows the worktree");
     assert_eq!(git(&host.repo, ["for-each-ref", "refs/heads/abide"]), "", "the scratch branch is left");
     let trash = host.path("trash");
-    fs::rename(&host.unit, &trash).unwrap();
+    fs::rename(&host.instance_dir, &trash).unwrap();
     host.collect_garbage();
     assert_eq!(git(&host.repo, ["worktree", "prune", "-n", "-v"]), "");
-    fs::rename(&trash, &host.unit).unwrap();
-    restore(&host.unit, mount, LONG).unwrap();
+    fs::rename(&trash, &host.instance_dir).unwrap();
+    restore(&host.instance_dir, mount, LONG).unwrap();
     assert_eq!(portrait(tree), portrayed);
     assert_eq!(host.evidence(mount), *found);
-    let again = restore(&host.unit, mount, LONG).unwrap();
+    let again = restore(&host.instance_dir, mount, LONG).unwrap();
     assert!(again.notices.is_empty(), "a second restore has nothing to do");
     if mount.isolation == Isolation::Worktree {
         let known = abide_git::registered(&host.repo, LONG).unwrap();
         assert_eq!(known.iter().map(|known| known.tree.as_path()).collect::<Vec<_>>(), [tree]);
         assert_eq!(
-            fs::read_dir(host.unit.join("git/shop")).unwrap().count(),
+            fs::read_dir(host.instance_dir.join("git/shop")).unwrap().count(),
             2,
             "only record and baseline stay"
         );
@@ -473,7 +473,7 @@ fn what_can_not_be_found_out_counts_as_work() {
     each_isolation(|isolation| {
         let host = Host::new();
         let (mount, made) = host.make(isolation);
-        let late = abide_git::evidence_of(&[(&host.unit, &mount)], Duration::ZERO).remove(0);
+        let late = abide_git::evidence_of(&[(&host.instance_dir, &mount)], Duration::ZERO).remove(0);
         assert_eq!(late.verdict(), Verdict::Unknown);
         let git_dir = git(&made.tree, ["rev-parse", "--absolute-git-dir"]);
         let git_dir = Path::new(git_dir.strip_suffix('\n').unwrap());
@@ -489,7 +489,7 @@ fn what_can_not_be_found_out_counts_as_work() {
             assert_eq!(found.verdict(), Verdict::Unknown, "{isolation}, {what}: {found:?}");
         }
         // The operator may still decide that it goes.
-        release(&host.unit, &mount, LONG).unwrap();
+        release(&host.instance_dir, &mount, LONG).unwrap();
         assert!(!host.repo.join(".git/worktrees").exists());
     });
 }

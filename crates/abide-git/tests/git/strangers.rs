@@ -26,7 +26,7 @@ fn a_restore_into_another_repository_is_refused_and_changes_nothing() {
     commit(&host.repo, "base", "never pushed");
     let (mount, made) = host.make(Worktree);
     commit(&made.tree, "a", "1");
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     let original = host.path("original");
     fs::rename(&host.repo, &original).unwrap();
     git(
@@ -34,7 +34,10 @@ fn a_restore_into_another_repository_is_refused_and_changes_nothing() {
         ["clone", "-q", host.remote.to_str().unwrap(), host.repo.to_str().unwrap()],
     );
     let before = state(&host.repo);
-    for refused in [check_restore(&host.unit, &mount, LONG).err(), restore(&host.unit, &mount, LONG).err()] {
+    for refused in [
+        check_restore(&host.instance_dir, &mount, LONG).err(),
+        restore(&host.instance_dir, &mount, LONG).err(),
+    ] {
         let refused = refused.unwrap();
         assert!(matches!(refused, GitError::AnotherRepository { .. }), "{refused}");
     }
@@ -43,7 +46,7 @@ fn a_restore_into_another_repository_is_refused_and_changes_nothing() {
     // The right one is taken back as if nothing had happened.
     fs::remove_dir_all(&host.repo).unwrap();
     fs::rename(&original, &host.repo).unwrap();
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(host.evidence(&mount).verdict(), Verdict::Unpushed);
 }
 
@@ -52,13 +55,13 @@ fn a_restore_into_a_clone_that_has_all_of_it_works() {
     let host = Host::new();
     let (mount, made) = host.make(Worktree);
     commit(&made.tree, "a", "1");
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     fs::remove_dir_all(&host.repo).unwrap();
     git(
         host.remote.parent().unwrap(),
         ["clone", "-q", host.remote.to_str().unwrap(), host.repo.to_str().unwrap()],
     );
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     gits(&made.tree, &["fsck --no-progress", "log -1"]);
 }
 
@@ -71,10 +74,10 @@ fn commits_on_a_branch_of_the_hosts_come_back_though_the_branch_lost_them() {
     let made = materialise(&wanted, &mut |_| {}).unwrap();
     commit(&made.tree, "a", "1");
     let head = git(&made.tree, ["rev-parse", "HEAD"]);
-    release(&host.unit, &mount, LONG).unwrap();
+    release(&host.instance_dir, &mount, LONG).unwrap();
     gits(&host.repo, &["branch -q -f feat main"]);
     host.collect_garbage();
-    restore(&host.unit, &mount, LONG).unwrap();
+    restore(&host.instance_dir, &mount, LONG).unwrap();
     assert_eq!(git(&made.tree, ["rev-parse", "HEAD"]), head);
     assert_eq!(git(&made.tree, ["status", "--porcelain"]), "");
     gits(&made.tree, &["fsck --no-progress"]);
@@ -87,7 +90,7 @@ fn a_clone_on_another_file_system_is_a_copy() {
     let device = |path: &Path| fs::metadata(path).map(|meta| meta.dev()).ok();
     assert!(device(memory).is_some() && device(memory) != device(&host.repo), "this needs /dev/shm");
     let other = tempfile::tempdir_in(memory).unwrap();
-    host.unit = other.path().canonicalize().unwrap();
+    host.instance_dir = other.path().canonicalize().unwrap();
     let (mount, made) = host.make(Clone);
     assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean);
     gits(&made.tree, &["fsck --no-progress"]);
@@ -171,7 +174,7 @@ fn files_put_into_an_unfinished_tree_are_neither_deleted_nor_overlooked() {
                 }
                 command.env("ABIDE_CRASH_AT", point).output().unwrap();
                 let mount = host.mount(isolation);
-                let tree = host.unit.join("tree/shop");
+                let tree = host.instance_dir.join("tree/shop");
                 assert!(tree.is_dir());
                 assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean, "{isolation}, {point}");
                 write(tree.join(name), "by hand");
@@ -179,7 +182,7 @@ fn files_put_into_an_unfinished_tree_are_neither_deleted_nor_overlooked() {
                 assert_eq!(found.verdict(), Verdict::Unknown, "{isolation}, {name}, {point}: {found:?}");
                 let made = materialise(&host.wanted(&mount), &mut |_| {}).unwrap();
                 assert_eq!(made.notices.len(), 1, "{made:?}");
-                let aside = host.unit.join("tree/shop-unfinished").join(name);
+                let aside = host.instance_dir.join("tree/shop-unfinished").join(name);
                 assert_eq!(fs::read_to_string(aside).unwrap(), "by hand");
                 assert_eq!(host.evidence(&mount).verdict(), Verdict::Clean);
             }
@@ -192,7 +195,7 @@ fn a_repository_that_moved_keeps_what_it_has_and_that_is_said() {
     let host = Host::new();
     let (mount, _) = host.make(Worktree);
     fs::rename(&host.repo, host.path("moved")).unwrap();
-    let left = release(&host.unit, &mount, LONG).unwrap().left.unwrap();
+    let left = release(&host.instance_dir, &mount, LONG).unwrap().left.unwrap();
     for word in ["abide/k7p9m2xq", "git worktree unlock", "git branch -D"] {
         assert!(left.contains(word), "{left}");
     }

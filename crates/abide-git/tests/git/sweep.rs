@@ -30,7 +30,7 @@ fn a_lost_worktree_without_work_leaves_nothing() {
     let before = host.state();
     host.make(Worktree);
     assert_eq!(forget(&the_only(&host), LONG).unwrap(), Forgotten::Kept("its tree is still there"));
-    fs::remove_dir_all(&host.unit).unwrap();
+    fs::remove_dir_all(&host.instance_dir).unwrap();
     assert_eq!(forget(&the_only(&host), LONG).unwrap(), Forgotten::Whole);
     assert_eq!(host.state(), before);
 }
@@ -40,7 +40,7 @@ fn commits_that_nothing_else_has_keep_their_branch() {
     let host = Host::new();
     let (_, made) = host.make(Worktree);
     commit(&made.tree, "a", "1");
-    fs::remove_dir_all(&host.unit).unwrap();
+    fs::remove_dir_all(&host.instance_dir).unwrap();
     assert_eq!(forget(&the_only(&host), LONG).unwrap(), Forgotten::KeptBranch("abide/k7p9m2xq".into()));
     assert!(registered(&host.repo, LONG).unwrap().is_empty());
     git(&host.repo, ["rev-parse", "abide/k7p9m2xq"]);
@@ -52,7 +52,7 @@ fn commits_without_a_branch_keep_the_whole_registration() {
     let (_, made) = host.make(Worktree);
     gits(&made.tree, &["checkout -q --detach"]);
     commit(&made.tree, "a", "1");
-    fs::remove_dir_all(&host.unit).unwrap();
+    fs::remove_dir_all(&host.instance_dir).unwrap();
     assert!(matches!(forget(&the_only(&host), LONG).unwrap(), Forgotten::Kept(_)));
     the_only(&host);
 }
@@ -62,7 +62,7 @@ fn a_worktree_that_somebody_took_over_is_not_ours_to_forget() {
     let host = Host::new();
     host.make(Worktree);
     let found = the_only(&host);
-    fs::remove_dir_all(&host.unit).unwrap();
+    fs::remove_dir_all(&host.instance_dir).unwrap();
     git(&host.repo, ["worktree", "unlock", found.tree.to_str().unwrap()]);
     assert!(matches!(forget(&found, LONG).unwrap(), Forgotten::Kept(_)));
 }

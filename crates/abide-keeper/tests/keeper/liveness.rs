@@ -23,9 +23,9 @@ fn the_record_is_there_when_the_start_is_reported() {
     for _ in 0..20 {
         let mut capsule = Capsule::new();
         capsule.launch(shell("a", "exec sleep 1000"));
-        let record = ExitRecord::read(&capsule.unit).unwrap().unwrap();
+        let record = ExitRecord::read(&capsule.instance_dir).unwrap().unwrap();
         assert_eq!((record.reason, record.sessions.len()), (None, 1));
-        assert_eq!(supervisor_lock(&capsule.unit), SupervisorLock::Held);
+        assert_eq!(supervisor_lock(&capsule.instance_dir), SupervisorLock::Held);
     }
 }
 
@@ -37,7 +37,7 @@ fn a_stop_by_signal_is_the_operators() {
         let record = capsule.ended();
         assert_eq!((record.reason, record.note.as_str()), (Some(StopReason::Operator), note));
         assert!(record.sessions[0].stopped);
-        assert_eq!(supervisor_lock(&capsule.unit), SupervisorLock::Free);
+        assert_eq!(supervisor_lock(&capsule.instance_dir), SupervisorLock::Free);
     }
 }
 
@@ -50,7 +50,7 @@ fn a_keeper_that_does_not_answer_is_ended() {
     let started = launching.with_patience(Duration::from_millis(50)).start(shell("a", "exec sleep 1000"));
     assert!(matches!(started, Err(LaunchError::NoAnswer(..))), "{started:?}");
     assert_eq!(process::alive(&keeper), Some(false));
-    assert_eq!(supervisor_lock(&capsule.unit), SupervisorLock::Free);
+    assert_eq!(supervisor_lock(&capsule.instance_dir), SupervisorLock::Free);
 }
 
 fn a_mux_comes_from_the_image_of_its_keeper() {

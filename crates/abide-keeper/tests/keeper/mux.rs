@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use abide_journal::{Chunk, Journal};
 use abide_model::SessionId;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError, SessionInfo, ToKeeper, ToMux};
 use abide_wire::protocol::{
     Decoder, Done, Hello, Kind, MAX_CLIENT_FRAME, Refusal, ReplyTo, Request, SessionStatus, SpawnReply,
@@ -29,7 +29,7 @@ const QUIET: Duration = Duration::from_millis(100);
 
 struct Mux {
     link: Link,
-    unit: Unit,
+    instance_dir: InstanceDir,
     generation: u64,
     listener: UnixListener,
     sessions: HashMap<SessionId, Session>,
@@ -55,7 +55,7 @@ struct Client {
 
 pub fn run() {
     let link = Link::from_fd(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
-    let Some((ToMux::Hello { unit, generation, .. }, mut fds)) = link.recv().unwrap() else {
+    let Some((ToMux::Hello { instance_dir, generation, .. }, mut fds)) = link.recv().unwrap() else {
         panic!("no hello")
     };
     link.set_nonblocking().unwrap();
@@ -63,7 +63,7 @@ pub fn run() {
     listener.set_nonblocking(true).unwrap();
     let mut mux = Mux {
         link,
-        unit: Unit::new(unit.as_path()),
+        instance_dir: InstanceDir::new(instance_dir.as_path()),
         generation,
         listener,
         sessions: HashMap::new(),
@@ -128,7 +128,7 @@ impl Mux {
                     let reply = SpawnReply { session: info.id, pid: info.pid };
                     self.reply(client, &ReplyTo::new(id, Ok(reply)));
                 }
-                let session = Session::new(info, fds.remove(0), &self.unit, self.generation);
+                let session = Session::new(info, fds.remove(0), &self.instance_dir, self.generation);
                 self.sessions.insert(session.info.id, session);
             }
             ToMux::Exited { id, exit } => {
@@ -255,7 +255,7 @@ impl Mux {
         for id in done {
             let mut session = self.sessions.remove(&id).unwrap();
             session.sync();
-            let verdict = self.unit.state_dir().join(format!("{id}.verdict"));
+            let verdict = self.instance_dir.state_dir().join(format!("{id}.verdict"));
             std::fs::write(verdict.with_extension("new"), session.stream.summary()).unwrap();
             std::fs::rename(verdict.with_extension("new"), verdict).unwrap();
             self.tell(&ToKeeper::Drained { id });
@@ -264,9 +264,10 @@ impl Mux {
 }
 
 impl Session {
-    fn new(info: SessionInfo, master: OwnedFd, unit: &Unit, generation: u64) -> Self {
+    fn new(info: SessionInfo, master: OwnedFd, instance_dir: &InstanceDir, generation: u64) -> Self {
         rustix::io::ioctl_fionbio(&master, true).unwrap();
-        let (mut journal, recovered) = Journal::open(&unit.journal(&info.id), JOURNAL_CAPACITY, generation);
+        let (mut journal, recovered) =
+            Journal::open(&instance_dir.journal(&info.id), JOURNAL_CAPACITY, generation);
         let mut stream = Stream::default();
         if let Some(recovered) = recovered {
             assert!(!recovered.truncated, "checkpoints are made when due");

@@ -7,7 +7,7 @@ use abide_keeper::{Config, LaunchError, Launched, Launching};
 use abide_model::ProcessIdentity;
 use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{CallError, Connection, Status, StatusReply};
 use abide_wire::session::{SessionId, Size, SpawnSpec};
@@ -73,24 +73,25 @@ pub fn is_running(pid: i32) -> bool {
 
 pub struct Capsule {
     dir: tempfile::TempDir,
-    pub unit: Unit,
+    pub instance_dir: InstanceDir,
     pub config: Config,
     pub keeper: Option<ProcessIdentity>,
 }
 
 impl Capsule {
     pub fn new() -> Self {
-        Self::below("unit")
+        Self::below("instance_dir")
     }
 
-    /// A capsule whose unit is at this path inside the test's directory.
+    /// A capsule whose instance directory is at this path inside the test's directory.
     pub fn below(path: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let unit = Unit::new(dir.path().join(path));
-        std::fs::create_dir_all(unit.path()).unwrap();
-        let mut config = Config::new(unit.path().as_os_str(), 1, vec![exe(), "capsule".into(), "mux".into()]);
+        let instance_dir = InstanceDir::new(dir.path().join(path));
+        std::fs::create_dir_all(instance_dir.path()).unwrap();
+        let mut config =
+            Config::new(instance_dir.path().as_os_str(), 1, vec![exe(), "capsule".into(), "mux".into()]);
         config.mux_pause_ms = 10;
-        Self { dir, unit, config, keeper: None }
+        Self { dir, instance_dir, config, keeper: None }
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -122,7 +123,7 @@ impl Capsule {
 
     /// A connection to whichever mux runs now or next.
     pub fn connect(&self) -> Connection {
-        wait_for("the mux", || match Connection::connect(&self.unit, CALL) {
+        wait_for("the mux", || match Connection::connect(&self.instance_dir, CALL) {
             Ok(connection) => Some(connection),
             Err(CallError::Closed(_)) => None,
             Err(err) => panic!("{err}\n{}", self.log()),
@@ -137,7 +138,7 @@ impl Capsule {
     pub fn ended(&self) -> ExitRecord {
         let keeper = self.keeper.as_ref().unwrap();
         wait_for("the keeper's end", || (process::alive(keeper) == Some(false)).then_some(()));
-        ExitRecord::read(&self.unit).unwrap().unwrap()
+        ExitRecord::read(&self.instance_dir).unwrap().unwrap()
     }
 }
 

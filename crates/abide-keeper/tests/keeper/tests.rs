@@ -111,7 +111,7 @@ fn secrets_are_in_no_command_line_and_no_file() {
         }
     }
     for dir in ["run", "state", "journal"] {
-        for entry in fs::read_dir(capsule.unit.path().join(dir)).unwrap() {
+        for entry in fs::read_dir(capsule.instance_dir.path().join(dir)).unwrap() {
             let path = entry.unwrap().path();
             assert!(!fs::read(&path).is_ok_and(|bytes| holds(&bytes)), "{}", path.display());
         }
@@ -134,8 +134,10 @@ fn a_program_that_can_not_be_started_is_reported_with_its_errno_and_leaves_nothi
     for (spec, expected) in cases {
         let Err(LaunchError::Failed { errno, text }) = capsule.try_launch(spec) else { panic!("it started") };
         assert_eq!(errno, expected.raw_os_error(), "{text}");
-        wait_for("the socket to go", || (!capsule.unit.run_dir().join("sock").exists()).then_some(()));
-        assert_eq!(ExitRecord::read(&capsule.unit).unwrap(), None);
+        wait_for("the socket to go", || {
+            (!capsule.instance_dir.run_dir().join("sock").exists()).then_some(())
+        });
+        assert_eq!(ExitRecord::read(&capsule.instance_dir).unwrap(), None);
     }
 }
 
@@ -153,10 +155,10 @@ fn a_keeper_whose_launcher_goes_away_leaves_nothing() {
     let argv = [exe(), "capsule".into(), "keeper".into()];
     let launching = Launching::begin(&argv, capsule.config.clone(), &capsule.file("log")).unwrap();
     let keeper = launching.keeper().clone();
-    assert!(process::alive(&keeper) == Some(true) && capsule.unit.run_dir().join("sock").exists());
+    assert!(process::alive(&keeper) == Some(true) && capsule.instance_dir.run_dir().join("sock").exists());
     drop(launching);
     wait_for("the keeper's end", || (process::alive(&keeper) == Some(false)).then_some(()));
-    assert!(!capsule.unit.run_dir().join("sock").exists());
+    assert!(!capsule.instance_dir.run_dir().join("sock").exists());
 }
 
 fn a_second_keeper_on_the_same_unit_gives_way() {
@@ -195,7 +197,7 @@ fn a_unit_deeper_than_a_socket_path_can_be_is_served() {
 
 /// What is in the journal of session `name`.
 fn journaled(capsule: &Capsule, name: &str) -> String {
-    let recovered = Recovered::read(&capsule.unit.journal(&id(name))).unwrap();
+    let recovered = Recovered::read(&capsule.instance_dir.journal(&id(name))).unwrap();
     let mut output = Vec::new();
     let each = |chunk: Chunk<'_>| {
         if let Chunk::Output(bytes) = chunk {
@@ -215,7 +217,7 @@ fn the_last_output_of_a_session_is_kept_while_there_is_no_mux() {
     let launched = capsule.launch(shell("a", "echo the very last words"));
     wait_for("the session's end", || (!is_running(launched.session_pid)).then_some(()));
     wait_for("the end to be recorded", || {
-        let record = ExitRecord::read(&capsule.unit).unwrap()?;
+        let record = ExitRecord::read(&capsule.instance_dir).unwrap()?;
         assert_eq!(record.reason, None);
         record.sessions[0].exit.map(drop)
     });
@@ -268,7 +270,7 @@ fn the_mux_may_die_two_hundred_times_under_output_and_no_byte_is_lost_or_doubled
     fs::write(&stop, "").unwrap();
     for name in ["a", "b", "c"] {
         let verdict = wait_for("the end of a flood", || {
-            let file = capsule.unit.state_dir().join(format!("{}.verdict", id(name)));
+            let file = capsule.instance_dir.state_dir().join(format!("{}.verdict", id(name)));
             fs::read_to_string(file).ok()
         });
         assert_eq!(verdict, "complete", "{name}");
@@ -341,7 +343,7 @@ fn a_killed_session_ends_with_its_whole_tree_and_leaves_the_others() {
     connection.call(&Kill { session: id("stubborn") }, CALL).unwrap();
     wait_for("its end", || (!is_running(stubborn.pid) && !is_running(child)).then_some(()));
     let record = wait_for("the record of it", || {
-        let record = ExitRecord::read(&capsule.unit).unwrap()?;
+        let record = ExitRecord::read(&capsule.instance_dir).unwrap()?;
         record.sessions.into_iter().find(|session| session.id == id("stubborn") && session.exit.is_some())
     });
     assert_eq!((record.exit, record.stopped), (Some(Exit::Signal(9)), false));
@@ -390,7 +392,7 @@ fn an_interactive_shell_needs_no_killing() {
 }
 
 fn journaled_so_far(capsule: &Capsule, name: &str) -> String {
-    let exists = capsule.unit.journal(&id(name)).exists();
+    let exists = capsule.instance_dir.journal(&id(name)).exists();
     if exists { journaled(capsule, name) } else { String::new() }
 }
 
@@ -410,7 +412,7 @@ fn sigterm_ends_the_stubborn_by_force_and_is_recorded_as_such() {
     let exits: Vec<_> = record.sessions.iter().map(|s| (s.name.as_str(), s.exit, s.stopped)).collect();
     assert_eq!(exits, [("polite", Some(Exit::Code(7)), true), ("stubborn", Some(Exit::Signal(9)), true)]);
     assert!(journaled(&capsule, "polite").contains("cleaned up"));
-    assert!(!capsule.unit.run_dir().join("sock").exists());
+    assert!(!capsule.instance_dir.run_dir().join("sock").exists());
 }
 
 fn the_record_says_running_until_it_says_that_the_last_session_ended() {
@@ -422,7 +424,7 @@ fn the_record_says_running_until_it_says_that_the_last_session_ended() {
     capsule.config.generation = 42;
     capsule.launch(shell("b", "read line; exit 4"));
     let record = wait_for("the new record", || {
-        ExitRecord::read(&capsule.unit).unwrap().filter(|record| record.generation == 42)
+        ExitRecord::read(&capsule.instance_dir).unwrap().filter(|record| record.generation == 42)
     });
     assert_eq!((record.reason, record.sessions.iter().filter(|s| s.exit.is_some()).count()), (None, 0));
     assert_eq!(process::alive(&record.keeper), Some(true));
@@ -458,8 +460,8 @@ fn what_a_session_left_behind_goes_with_the_capsule() {
 
 fn what_follows_the_end_is_started_after_the_record() {
     let mut capsule = Capsule::new();
-    let (record, seen) = (capsule.unit.exit_record(), capsule.file("seen"));
-    let lock = capsule.unit.keeper_lock();
+    let (record, seen) = (capsule.instance_dir.exit_record(), capsule.file("seen"));
+    let lock = capsule.instance_dir.keeper_lock();
     let script = r#"flock -n "$2" true && cp "$0" "$1.new" && mv "$1.new" "$1""#;
     let words = ["sh", "-c", script].map(std::ffi::OsString::from).into_iter();
     let files = [record, seen.clone(), lock].into_iter().map(Into::into);
@@ -494,9 +496,9 @@ fn a_running_capsule_moves_to_a_new_binary_and_its_sessions_do_not_notice() {
     assert!(is_running(launched.session_pid));
     // The lock is still held, and the record still that of this run.
     assert!(matches!(capsule.try_launch(shell("x", "true")), Err(LaunchError::AlreadyRunning)));
-    assert_eq!(supervisor_lock(&capsule.unit), SupervisorLock::Held);
+    assert_eq!(supervisor_lock(&capsule.instance_dir), SupervisorLock::Held);
     fs::write(&stop, "").unwrap();
-    let verdict = capsule.unit.state_dir().join(format!("{}.verdict", id("flood")));
+    let verdict = capsule.instance_dir.state_dir().join(format!("{}.verdict", id("flood")));
     assert_eq!(wait_for("the end of the flood", || fs::read_to_string(&verdict).ok()), "complete");
     // Its children are still its own: it learns how they end.
     send_signal(launched.session_pid, Signal::KILL);
@@ -615,7 +617,7 @@ fn as_pid_1_it_reaps_serves_and_stops() {
     command.args(KeeperArgs::Serve(capsule.config.clone()).to_argv());
     let log = fs::File::create(capsule.file("log")).unwrap();
     let mut outer = KilledOnDrop(command.stdin(Stdio::null()).stderr(log).spawn().unwrap());
-    wait_for("the socket", || capsule.unit.run_dir().join("sock").exists().then_some(()));
+    wait_for("the socket", || capsule.instance_dir.run_dir().join("sock").exists().then_some(()));
     assert_eq!(capsule.status().keeper_pid, 1);
     let mut spec = shell("a", "(setsid sh -c 'exit 0' &); sleep 0.1; echo reaped; exec sleep 1000");
     spec.env.push(("HOME".into(), "/".into()));
@@ -627,6 +629,6 @@ fn as_pid_1_it_reaps_serves_and_stops() {
     send_signal(init, Signal::TERM);
     assert_eq!(outer.0.wait().unwrap().code(), Some(0));
     assert!(process::alive(&identity) == Some(false));
-    let record = ExitRecord::read(&capsule.unit).unwrap().unwrap();
+    let record = ExitRecord::read(&capsule.instance_dir).unwrap().unwrap();
     assert_eq!((record.reason, record.sessions[0].exit), (Some(StopReason::Sigterm), Some(Exit::Signal(15))));
 }

@@ -318,7 +318,7 @@ impl Server {
         }
         let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused) else { return };
         self.attention.typed(&focused, self.now);
-        self.last_seen.note(&self.unit, &focused, |seen| seen.typed(bytes));
+        self.last_seen.note(&self.instance_dir, &focused, |seen| seen.typed(bytes));
         let Some(session) = self.session_mut(&focused) else { return };
         let (fits, filled) = (session.send(bytes), session.input_waiting() >= MAX_INPUT);
         self.note_entry(&focused, bytes);

@@ -157,9 +157,9 @@ impl Server {
 
     /// Draws for every client that has something to see, may have it by now, and has read the last frame.
     pub fn draw_due(&mut self) {
-        let Self { clients, sessions, layout, options, strings, unit, now, .. } = self;
+        let Self { clients, sessions, layout, options, strings, instance_dir, now, .. } = self;
         let instance = if options.name.is_empty() {
-            unit.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
+            instance_dir.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
         } else {
             options.name.clone()
         };

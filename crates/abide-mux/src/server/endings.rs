@@ -35,7 +35,7 @@ impl Server {
     fn session_ended(&mut self, mut session: Session) {
         let exit = session.exit.unwrap_or(Exit::Code(0));
         if crate::server::spawn::is_passing(&session) && self.stopping.is_none() {
-            crate::server::spawn::forget_journal(&session, &self.unit);
+            crate::server::spawn::forget_journal(&session, &self.instance_dir);
             self.tell_keeper(ToKeeper::Drained { id: session.id });
         } else {
             // The keeper is told when it is on disk, and no screen waits for that.

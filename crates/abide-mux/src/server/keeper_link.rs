@@ -48,7 +48,7 @@ impl Server {
     }
 
     fn take_over(&mut self, info: SessionInfo, master: std::os::fd::OwnedFd) {
-        let ring = self.unit.journal(&info.id);
+        let ring = self.instance_dir.journal(&info.id);
         let mut session = Session::take_over(info.clone(), master, &ring, self);
         if let Some(name) = self.earlier.names.get(&info.id).filter(|name| !name.is_empty()) {
             session.name.clone_from(name);

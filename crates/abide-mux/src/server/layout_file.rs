@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use abide_sys::atomic;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::Colors;
 use abide_wire::session::SessionId;
@@ -39,8 +39,8 @@ pub(crate) struct LayoutFile {
 
 impl LayoutFile {
     /// Reads what an earlier mux left. A file that can not be read costs the operator an arrangement and no more.
-    pub fn read(unit: &Unit) -> Self {
-        let path = unit.layout_file();
+    pub fn read(instance_dir: &InstanceDir) -> Self {
+        let path = instance_dir.layout_file();
         let written = match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|err| {
                 tracing::warn!("{} is unreadable and will be replaced: {err}", path.display());
@@ -81,19 +81,19 @@ mod tests {
     #[test]
     fn a_layout_is_read_back_and_a_damaged_file_is_no_obstacle() {
         let dir = tempfile::tempdir().unwrap();
-        let unit = Unit::new(dir.path());
-        unit.prepare_state().unwrap();
+        let instance_dir = InstanceDir::new(dir.path());
+        instance_dir.prepare_state().unwrap();
         let session = SessionId(1);
         let mut saved = Saved::default();
         saved.layout.add(&session);
         saved.names.insert(session, "mine".into());
-        LayoutFile::read(&unit).save(saved.clone());
-        let mut file = LayoutFile::read(&unit);
+        LayoutFile::read(&instance_dir).save(saved.clone());
+        let mut file = LayoutFile::read(&instance_dir);
         assert_eq!(file.saved(), &saved);
 
-        fs::write(unit.layout_file(), "{").unwrap();
-        assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());
+        fs::write(instance_dir.layout_file(), "{").unwrap();
+        assert_eq!(LayoutFile::read(&instance_dir).saved(), &Saved::default());
         file.save(Saved::default());
-        assert_eq!(LayoutFile::read(&unit).saved(), &Saved::default());
+        assert_eq!(LayoutFile::read(&instance_dir).saved(), &Saved::default());
     }
 }

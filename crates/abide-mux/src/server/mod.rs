@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use abide_model::watching::Watch;
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals::SignalFd;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::last_seen::LastSeenAll;
 use abide_wire::link::{LINK_VERSION, Link, LinkError, ToKeeper, ToMux};
 use abide_wire::mux_options::{LiveSettings, MuxOptions};
@@ -74,7 +74,7 @@ pub(crate) struct Server {
     pub link: Link,
     pub listener: UnixListener,
     signals: SignalFd,
-    pub unit: Unit,
+    pub instance_dir: InstanceDir,
     pub generation: u64,
     pub options: MuxOptions,
     pub watch: Watch,
@@ -134,7 +134,8 @@ impl Server {
         let link = Link::from_fd(link.try_clone_to_owned()?);
         let signals = SignalFd::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
         let greeting = link.recv::<ToMux>()?.ok_or(MuxError::NoKeeper)?;
-        let (ToMux::Hello { link: version, generation, unit, options, sessions }, fds) = greeting else {
+        let (ToMux::Hello { link: version, generation, instance_dir, options, sessions }, fds) = greeting
+        else {
             return Err(MuxError::NoGreeting);
         };
         if version > LINK_VERSION {
@@ -143,20 +144,20 @@ impl Server {
         let listener = UnixListener::from(fds.into_iter().next().ok_or(MuxError::NoGreeting)?);
         listener.set_nonblocking(true)?;
         let mut options = read_options(options);
-        let unit = Unit::new(unit.as_path());
-        let file = LayoutFile::read(&unit);
+        let instance_dir = InstanceDir::new(instance_dir.as_path());
+        let file = LayoutFile::read(&instance_dir);
         let changed_settings = file.saved().changed_settings.clone().filter(|(of, _)| *of == generation);
         if let Some((_, settings)) = &changed_settings {
             options.change(settings);
         }
-        let last_seen = LastSeenAll::read(&unit, generation);
+        let last_seen = LastSeenAll::read(&instance_dir, generation);
         let settling = Settling::new()?;
         let policy = LinkPolicy::of(&options);
         let mut server = Self {
             link,
             listener,
             signals,
-            unit,
+            instance_dir,
             generation,
             options,
             watch,

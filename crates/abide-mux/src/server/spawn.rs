@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{SessionInfo, ToKeeper};
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{Done, Event, Refusal, SpawnReply, Upgrade, error_code};
@@ -231,7 +231,7 @@ impl Server {
         let taken = |id: &SessionId| {
             self.session(id).is_some()
                 || self.asked.iter().any(|asked| asked.session.as_ref() == Some(id))
-                || self.unit.journal(id).exists()
+                || self.instance_dir.journal(id).exists()
                 || self.earlier.names.contains_key(id)
         };
         (1..u32::MAX).map(SessionId).find(|id| !taken(id)).unwrap_or(SessionId(u32::MAX))
@@ -244,10 +244,10 @@ pub(crate) fn is_passing(session: &Session) -> bool {
 }
 
 /// Removes the journal of a session.
-pub(crate) fn forget_journal(session: &Session, unit: &Unit) {
-    // The ring and whatever belongs to it are named after the session. What can not be removed goes with the unit.
+pub(crate) fn forget_journal(session: &Session, instance_dir: &InstanceDir) {
+    // The ring and whatever belongs to it are named after the session. What can not be removed goes with the instance directory.
     let name = format!("{}.", session.id);
-    for entry in std::fs::read_dir(unit.journal_dir()).into_iter().flatten().flatten() {
+    for entry in std::fs::read_dir(instance_dir.journal_dir()).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(name.as_bytes()) {
             let _ = std::fs::remove_file(entry.path());
         }

@@ -204,7 +204,7 @@ impl Server {
             }
         }
         let now = self.now;
-        self.last_seen.note(&self.unit, &send.session, |seen| seen.typed(&bytes));
+        self.last_seen.note(&self.instance_dir, &send.session, |seen| seen.typed(&bytes));
         let taken = self.session_mut(&send.session).is_some_and(|session| {
             session.watching.typed(now);
             session.send(&bytes)

@@ -253,7 +253,7 @@ fn the_last_words_of_a_session_are_not_lost_though_a_grandchild_keeps_its_termin
     let reply = capsule.wait("brief", Until::Exit);
     assert_eq!(reply.exit, Some(Exit::Code(7)));
     // No waiting client waits for the disk too.
-    let journal = capsule.unit.journal(&id("brief"));
+    let journal = capsule.instance_dir.journal(&id("brief"));
     let blob = wait_for("the last checkpoint", || {
         Some(Recovered::read(&journal).ok()?.checkpoint.as_ref()?.blob.clone())
     });

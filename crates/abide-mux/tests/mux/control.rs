@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use abide_model::Doing;
 use abide_model::activity::Background;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, SessionInfo, ToMux};
 use abide_wire::protocol::{
     CallError, Connection, Decoder, Event, EventKind, Format, Hello, Input, Kill, Kind, MAX_FRAME, Rename,
@@ -260,7 +260,7 @@ struct Raw(std::os::unix::net::UnixStream, Decoder);
 
 impl Raw {
     fn connect(capsule: &Capsule) -> Self {
-        let stream = socket::connect(&capsule.unit.run_dir()).unwrap();
+        let stream = socket::connect(&capsule.instance_dir.run_dir()).unwrap();
         stream.set_read_timeout(Some(CALL)).unwrap();
         Self(stream, Decoder::new(MAX_FRAME))
     }
@@ -345,18 +345,18 @@ fn a_shutdown_tells_those_who_watch_why() {
 /// The test is the keeper here, and slow: it greets the mux, and tells of the session when a client has long asked for it.
 fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
     let dir = tempfile::tempdir().unwrap();
-    let unit = Unit::new(dir.path());
-    unit.prepare_run().unwrap();
-    unit.prepare_state().unwrap();
-    let listener = UnixListener::bind(unit.socket()).unwrap();
+    let instance_dir = InstanceDir::new(dir.path());
+    instance_dir.prepare_run().unwrap();
+    instance_dir.prepare_state().unwrap();
+    let listener = UnixListener::bind(instance_dir.socket()).unwrap();
     let (ours, theirs) = Link::pair().unwrap();
     let mut mux = Command::new(std::env::current_exe().unwrap());
     let mut mux = mux.args(["capsule", "mux"]).stdin(Stdio::from(theirs.into_fd())).spawn().unwrap();
-    let (of, options) = (unit.path().as_os_str().into(), serde_json::Value::Null);
-    let hello = ToMux::Hello { link: 1, generation: 1, unit: of, options, sessions: 1 };
+    let (of, options) = (instance_dir.path().as_os_str().into(), serde_json::Value::Null);
+    let hello = ToMux::Hello { link: 1, generation: 1, instance_dir: of, options, sessions: 1 };
     ours.send(&hello, &[listener.as_fd()]).unwrap();
     let asking = std::thread::spawn(move || {
-        let mut client = Connection::connect(&unit, CALL).unwrap();
+        let mut client = Connection::connect(&instance_dir, CALL).unwrap();
         client.call(&Status {}, CALL).unwrap()
     });
     // Long enough for a mux that does not wait to have answered.

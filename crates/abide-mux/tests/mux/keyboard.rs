@@ -120,12 +120,12 @@ fn a_new_shell_has_the_environment_and_the_directory_of_the_session_and_leaves_n
     terminal.wait_text("SECRET=hunter2");
     terminal.type_keys("cwd\r");
     terminal.wait_text("cwd=/usr");
-    let ring = capsule.unit.journal_dir().join("s1.ring");
+    let ring = capsule.instance_dir.journal_dir().join("s1.ring");
     assert!(ring.exists());
     terminal.type_keys("exit 0\r");
     terminal.wait_text("ended (exit code 0)");
     wait_for("the journal's end", || (!ring.exists()).then_some(()));
-    let left: Vec<_> = std::fs::read_dir(capsule.unit.journal_dir()).unwrap().flatten().collect();
+    let left: Vec<_> = std::fs::read_dir(capsule.instance_dir.journal_dir()).unwrap().flatten().collect();
     let main = format!("{}.", id("main"));
     assert!(left.iter().all(|entry| entry.file_name().to_string_lossy().starts_with(&main)), "{left:?}");
 }

@@ -180,7 +180,7 @@ fn what_a_program_does_not_read_is_left_in_the_terminal() {
 
 /// A client that attaches and sends a frame with descriptors.
 fn send_with(capsule: &Capsule, kind: Kind, fds: &[BorrowedFd<'_>]) -> UnixStream {
-    let (mut stream, _) = Connection::connect(&capsule.unit, CALL).unwrap().into_parts();
+    let (mut stream, _) = Connection::connect(&capsule.instance_dir, CALL).unwrap().into_parts();
     let mut frame = Vec::new();
     encode_json(Kind::Attach, &Attach { cols: 80, rows: 24, ..Attach::default() }, &mut frame).unwrap();
     stream.write_all(&frame).unwrap();
@@ -269,8 +269,8 @@ fn who_is_told_to_go_or_hangs_up_has_its_terminal_back_at_once() {
 
 fn a_mux_that_knows_nothing_of_loans_gets_what_is_typed() {
     let capsule = Capsule::new();
-    std::fs::create_dir(capsule.unit.run_dir()).unwrap();
-    let (listener, _) = socket::bind(&capsule.unit.run_dir()).unwrap();
+    std::fs::create_dir(capsule.instance_dir.run_dir()).unwrap();
+    let (listener, _) = socket::bind(&capsule.instance_dir.run_dir()).unwrap();
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     let mut client = socket::accept(&listener).unwrap();
     client.set_read_timeout(Some(CALL)).unwrap();

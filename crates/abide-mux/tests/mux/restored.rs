@@ -36,7 +36,12 @@ fn a_client_without_a_terminal_says_so_and_touches_nothing() {
     let capsule = Capsule::running(&["shell"]);
     let result = capsule.file("result");
     let mut command = Command::new(exe().as_os_str());
-    command.arg("client").arg(capsule.unit.path()).arg(&result).stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+        .arg("client")
+        .arg(capsule.instance_dir.path())
+        .arg(&result)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
     let output = command.output().unwrap();
     assert_eq!(output.stdout, b"");
     let text = std::fs::read_to_string(result).unwrap();
@@ -45,7 +50,7 @@ fn a_client_without_a_terminal_says_so_and_touches_nothing() {
 
 fn a_client_of_a_capsule_that_does_not_run_says_so_and_touches_nothing() {
     let capsule = Capsule::new();
-    std::fs::create_dir(capsule.unit.run_dir()).unwrap();
+    std::fs::create_dir(capsule.instance_dir.run_dir()).unwrap();
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     let end = terminal.end();
     assert!(end.starts_with("error: no capsule is running"), "{end}");

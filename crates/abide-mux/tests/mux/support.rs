@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use abide_keeper::{Config, Launched, Launching};
 use abide_model::ProcessIdentity;
 use abide_sys::process;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{
@@ -80,7 +80,7 @@ pub fn send_signal(pid: i32, signal: Signal) {
 
 pub struct Capsule {
     dir: tempfile::TempDir,
-    pub unit: Unit,
+    pub instance_dir: InstanceDir,
     pub config: Config,
     pub keeper: Option<ProcessIdentity>,
 }
@@ -92,13 +92,14 @@ impl Capsule {
 
     pub fn with(options: MuxOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let unit = Unit::new(dir.path().join("unit"));
-        std::fs::create_dir_all(unit.path()).unwrap();
-        let mut config = Config::new(unit.path().as_os_str(), 1, vec![exe(), "capsule".into(), "mux".into()]);
+        let instance_dir = InstanceDir::new(dir.path().join("instance_dir"));
+        std::fs::create_dir_all(instance_dir.path()).unwrap();
+        let mut config =
+            Config::new(instance_dir.path().as_os_str(), 1, vec![exe(), "capsule".into(), "mux".into()]);
         config.mux_pause_ms = 10;
         config.grace_ms = 2000;
         config.options = serde_json::to_value(options).unwrap();
-        Self { dir, unit, config, keeper: None }
+        Self { dir, instance_dir, config, keeper: None }
     }
 
     /// A capsule whose first session plays one of our parts.
@@ -127,7 +128,7 @@ impl Capsule {
 
     /// A connection to whichever mux runs now or next.
     pub fn connect(&self) -> Connection {
-        wait_for("the mux", || match Connection::connect(&self.unit, CALL) {
+        wait_for("the mux", || match Connection::connect(&self.instance_dir, CALL) {
             Ok(connection) => Some(connection),
             Err(CallError::Closed(_)) => None,
             Err(err) => panic!("{err}\n{}", self.log()),

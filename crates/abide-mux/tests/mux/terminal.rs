@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use abide_client as client;
 use abide_client::{AttachEnd, AttachOptions};
 use abide_term::{Options, Term};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pty::OpenptFlags;
 use rustix::termios::{Termios, Winsize};
@@ -21,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Plays the client: attaches, and writes down how it ended.
 pub fn play_client(args: &[&str]) {
-    let [unit, result, flags @ ..] = args else {
+    let [instance_dir, result, flags @ ..] = args else {
         panic!("client UNIT RESULT [read-only] [panic=FILE] [session=ID]")
     };
     let session = flags.iter().find_map(|flag| flag.strip_prefix("session="));
@@ -39,7 +39,7 @@ pub fn play_client(args: &[&str]) {
             std::process::exit(101);
         })
     });
-    let text = match client::attach(&Unit::new(unit), &options) {
+    let text = match client::attach(&InstanceDir::new(instance_dir), &options) {
         Ok(AttachEnd::Detached(message)) => format!("detached: {message}"),
         Ok(end @ AttachEnd::TerminalGone) => format!("detached: {}", end.message()),
         Ok(AttachEnd::SessionEnded { exit, message }) => format!("ended {exit:?}: {message}"),
@@ -84,7 +84,7 @@ impl Terminal {
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let result = capsule.file(&format!("result-{number}"));
         let mut command = Command::new(exe().as_os_str());
-        command.arg("client").arg(capsule.unit.path()).arg(&result).args(flags);
+        command.arg("client").arg(capsule.instance_dir.path()).arg(&result).args(flags);
         for name in ["TERM", "COLORTERM", "NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG", "TMUX"] {
             command.env_remove(name);
         }

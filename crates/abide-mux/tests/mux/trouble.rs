@@ -61,7 +61,7 @@ fn a_flood_in_one_session_does_not_keep_another_from_answering() {
 
 /// A client that attaches and then reads no more.
 fn stalled(capsule: &Capsule) -> std::os::unix::net::UnixStream {
-    let (mut stream, _) = Connection::connect(&capsule.unit, CALL).unwrap().into_parts();
+    let (mut stream, _) = Connection::connect(&capsule.instance_dir, CALL).unwrap().into_parts();
     let mut frame = Vec::new();
     let attach = Attach { cols: 200, rows: 50, ..Attach::default() };
     encode_json(Kind::Attach, &attach, &mut frame).unwrap();
@@ -261,7 +261,7 @@ fn without_a_journal_everything_works_but_the_past() {
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     terminal.wait_text("ready$");
     assert!(!capsule.status().sessions[0].journaled);
-    assert_eq!(std::fs::read_dir(capsule.unit.journal_dir()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(capsule.instance_dir.journal_dir()).unwrap().count(), 0);
     let mux = capsule.status().mux_pid;
     send_signal(mux, Signal::KILL);
     wait_for("another mux", || (capsule.status().mux_pid != mux).then_some(()));
@@ -277,7 +277,10 @@ fn the_scrollback_of_an_earlier_run_is_there_and_its_modes_are_not() {
     capsule.wait("main", Until::Idle { quiet_ms: 50, background: Background::Counts });
     capsule.send_line("main", "");
     capsule.ended();
-    assert_eq!(ExitRecord::read(&capsule.unit).unwrap().unwrap().reason, Some(StopReason::LastSessionEnded));
+    assert_eq!(
+        ExitRecord::read(&capsule.instance_dir).unwrap().unwrap().reason,
+        Some(StopReason::LastSessionEnded)
+    );
 
     capsule.config.generation = 2;
     capsule.launch(part("main", &["shell"]));
@@ -318,7 +321,7 @@ fn names_come_back_with_each_session_of_a_later_run() {
 fn a_client_that_breaks_off_leaves_no_trace() {
     let capsule = Capsule::running(&["shell"]);
     for _ in 0..50 {
-        let (mut stream, _) = Connection::connect(&capsule.unit, CALL).unwrap().into_parts();
+        let (mut stream, _) = Connection::connect(&capsule.instance_dir, CALL).unwrap().into_parts();
         stream.write_all(&[200, 0, 0, 0, 6, b'x']).unwrap();
     }
     wait_for("nobody", || (capsule.status().attached == 0).then_some(()));
@@ -331,7 +334,7 @@ fn a_client_that_breaks_off_leaves_no_trace() {
 
 fn a_full_disk_under_the_journal_stops_neither_the_session_nor_the_mux() {
     let mut capsule = Capsule::new();
-    let disk = SmallDisk::mount(&capsule.unit.journal_dir(), 16);
+    let disk = SmallDisk::mount(&capsule.instance_dir.journal_dir(), 16);
     capsule.launch(part("s1", &["shell"]));
     capsule.wait_text("s1", "ready$");
     let mux = capsule.status().mux_pid;

@@ -1,7 +1,7 @@
 //! A session in a pane of a tmux server: what tmux starts there is a process of ours, the parent of the session's.
 //!
 //! tmux is told to start that process and nothing else. What it is to run may hold secrets, and would be in an argument
-//! and in the server's memory; so it comes over the unit's socket, from a launcher that waits at its [`Door`] until
+//! and in the server's memory; so it comes over the instance directory's socket, from a launcher that waits at its [`Door`] until
 //! every pane has knocked. The parent ends the session when it is asked to, and knows how it ended.
 
 mod hold;
@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::{SessionId, SpawnSpec};
 use abide_wire::socket;
 use abide_wire::socket::SocketFile;
@@ -49,18 +49,18 @@ type Answer = Result<u32, String>;
 
 /// Where the panes of one launch ask what to run. Nobody is admitted any more when it is dropped.
 pub struct Door {
-    unit: Unit,
+    instance_dir: InstanceDir,
     listener: UnixListener,
     file: SocketFile,
 }
 
 impl Door {
-    /// Listens in the directory of `unit`, which nobody serves.
-    pub fn open(unit: &Unit) -> io::Result<Self> {
-        unit.prepare_run()?;
-        let (listener, file) = socket::bind(&unit.run_dir())?;
+    /// Listens in the directory of `instance_dir`, which nobody serves.
+    pub fn open(instance_dir: &InstanceDir) -> io::Result<Self> {
+        instance_dir.prepare_run()?;
+        let (listener, file) = socket::bind(&instance_dir.run_dir())?;
         listener.set_nonblocking(true)?;
-        Ok(Self { unit: unit.clone(), listener, file })
+        Ok(Self { instance_dir: instance_dir.clone(), listener, file })
     }
 
     /// The next pane that knocks.
@@ -80,7 +80,7 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        if let Err(err) = socket::unbind(&self.unit.run_dir(), self.file) {
+        if let Err(err) = socket::unbind(&self.instance_dir.run_dir(), self.file) {
             tracing::warn!("the socket can not be removed: {err}");
         }
     }
@@ -110,9 +110,9 @@ impl Guest {
     }
 }
 
-/// Knocks at the door of `unit` as the pane of `session`. Whoever launched it is to hear what became of the order.
-pub fn knock(unit: &Unit, session: SessionId) -> io::Result<(Order, Launcher)> {
-    let mut stream = ready(socket::connect(&unit.run_dir())?)?;
+/// Knocks at the door of `instance_dir` as the pane of `session`. Whoever launched it is to hear what became of the order.
+pub fn knock(instance_dir: &InstanceDir, session: SessionId) -> io::Result<(Order, Launcher)> {
+    let mut stream = ready(socket::connect(&instance_dir.run_dir())?)?;
     send(&mut stream, &Knock { session, pid: std::process::id() })?;
     // The launcher waits for all panes before it answers the first.
     stream.get_ref().set_read_timeout(Some(2 * PATIENCE))?;
@@ -173,18 +173,18 @@ mod tests {
     #[test]
     fn an_order_of_any_size_reaches_the_pane_that_knocked_and_its_answer_the_launcher() {
         let dir = tempfile::tempdir().unwrap();
-        let unit = Unit::new(dir.path());
-        let door = Door::open(&unit).unwrap();
+        let instance_dir = InstanceDir::new(dir.path());
+        let door = Door::open(&instance_dir).unwrap();
         for answer in [Ok(7), Err("no such program".to_owned())] {
             let order = order(&"v".repeat(1 << 20));
             std::thread::scope(|scope| {
                 let pane = scope.spawn(|| {
-                    let (order, launcher) = knock(&unit, SessionId(1)).unwrap();
+                    let (order, launcher) = knock(&instance_dir, SessionId(1)).unwrap();
                     launcher.tell(answer.clone());
                     order
                 });
                 // Somebody who wants something else of the socket is not taken for a pane.
-                drop(socket::connect(&unit.run_dir()).unwrap());
+                drop(socket::connect(&instance_dir.run_dir()).unwrap());
                 let guest = door.admit().unwrap();
                 assert_eq!(guest.session, SessionId(1));
                 assert_eq!(guest.start(&order).map_err(|e| e.to_string()), answer);
@@ -192,17 +192,17 @@ mod tests {
             });
         }
         drop(door);
-        assert!(knock(&unit, SessionId(1)).is_err());
-        assert_eq!(std::fs::read_dir(unit.run_dir()).unwrap().count(), 0);
+        assert!(knock(&instance_dir, SessionId(1)).is_err());
+        assert_eq!(std::fs::read_dir(instance_dir.run_dir()).unwrap().count(), 0);
     }
 
     #[test]
     fn a_pane_whose_launcher_died_is_told_so() {
         let dir = tempfile::tempdir().unwrap();
-        let unit = Unit::new(dir.path());
-        let door = Door::open(&unit).unwrap();
+        let instance_dir = InstanceDir::new(dir.path());
+        let door = Door::open(&instance_dir).unwrap();
         std::thread::scope(|scope| {
-            let pane = scope.spawn(|| knock(&unit, SessionId(1)).map(|(order, _)| order));
+            let pane = scope.spawn(|| knock(&instance_dir, SessionId(1)).map(|(order, _)| order));
             drop(door.admit().unwrap());
             assert!(pane.join().unwrap().is_err());
         });

@@ -73,7 +73,7 @@ pub fn starting(id: InstanceId) -> Instance {
     Instance::starting(id, scope, "default".into(), Recipe::on_host("/work/shop".into()), by, Timestamp(1000))
 }
 
-/// A new unit whose instance is up.
+/// A new instance directory whose instance is up.
 pub fn create(store: &Store) -> InstanceId {
     let id = store.create(starting).unwrap().id;
     store.update(id, |i| -> Result<_> { Ok(i.apply(&Event::Launched, "up", Timestamp(2000))?) }).unwrap();
@@ -123,9 +123,9 @@ pub fn assert_no_litter(store: &Store) {
         assert!(name.parse::<abide_store::TrashName>().is_ok(), "left in the trash: {name}");
     }
     for shelf in [store.layout().instances(), store.layout().trash()] {
-        for unit in names(shelf.clone()) {
-            let inside = names(shelf.join(&unit));
-            assert_eq!(inside, ["instance.json", "journal", "lock", "run", "state"], "{unit}");
+        for instance_dir in names(shelf.clone()) {
+            let inside = names(shelf.join(&instance_dir));
+            assert_eq!(inside, ["instance.json", "journal", "lock", "run", "state"], "{instance_dir}");
         }
     }
 }

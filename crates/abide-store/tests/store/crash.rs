@@ -55,7 +55,7 @@ impl Act {
         let id = create(store);
         bump(store, id).unwrap();
         let layout = store.layout();
-        std::fs::write(layout.unit(id).join("state").join("exit.json"), "{}").unwrap();
+        std::fs::write(layout.instance_dir(id).join("state").join("exit.json"), "{}").unwrap();
         if matches!(self, Self::Trash | Self::Restore | Self::Purge | Self::Sweep) {
             end(store, id).unwrap();
         }
@@ -158,11 +158,11 @@ fn kill_at(label: &str, act: Act, name: &str) -> bool {
     died
 }
 
-/// Takes away the file that `prepare` put into a unit to have something in it.
+/// Takes away the file that `prepare` put into an instance directory to have something in it.
 fn clear_state(store: &Store) {
     for shelf in [store.layout().instances(), store.layout().trash()] {
-        for unit in std::fs::read_dir(shelf).unwrap() {
-            let _ = std::fs::remove_file(unit.unwrap().path().join("state/exit.json"));
+        for instance_dir in std::fs::read_dir(shelf).unwrap() {
+            let _ = std::fs::remove_file(instance_dir.unwrap().path().join("state/exit.json"));
         }
     }
 }

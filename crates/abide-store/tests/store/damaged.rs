@@ -1,4 +1,4 @@
-//! Every way in which a unit can be unreadable: each is named, and none is touched.
+//! Every way in which an instance directory can be unreadable: each is named, and none is touched.
 
 use std::fs;
 use std::io::Write as _;
@@ -26,103 +26,116 @@ fn manifest(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
     serde_json::to_vec_pretty(&value).unwrap()
 }
 
-/// A way to be damaged: what it is called, how it comes about in an empty unit, and what is said about it.
+/// A way to be damaged: what it is called, how it comes about in an empty instance directory, and what is said about it.
 type Kind = (&'static str, Make, &'static str);
 type Make = fn(&Path);
 
 const KINDS: &[Kind] = &[
-    ("empty", |unit| write(unit, b""), "instance.json is empty"),
+    ("empty", |instance_dir| write(instance_dir, b""), "instance.json is empty"),
     (
         "torn",
-        |unit| write(unit, &manifest(|_| {})[..200]),
+        |instance_dir| write(instance_dir, &manifest(|_| {})[..200]),
         "instance.json is torn: it ends in the middle, at line ",
     ),
-    ("zeros", |unit| write(unit, &[0; 300]), "instance.json is not JSON: expected value at line 1 column 1"),
-    ("text", |unit| write(unit, b"hello"), "instance.json is not JSON: expected value at line 1 column 1"),
+    (
+        "zeros",
+        |instance_dir| write(instance_dir, &[0; 300]),
+        "instance.json is not JSON: expected value at line 1 column 1",
+    ),
+    (
+        "text",
+        |instance_dir| write(instance_dir, b"hello"),
+        "instance.json is not JSON: expected value at line 1 column 1",
+    ),
     (
         "not UTF-8",
-        |unit| write(unit, b"{\"version\": \"\xff\"}"),
+        |instance_dir| write(instance_dir, b"{\"version\": \"\xff\"}"),
         "instance.json is not JSON: invalid unicode",
     ),
-    ("two documents", |unit| write(unit, b"{} {}"), "instance.json is not"),
+    ("two documents", |instance_dir| write(instance_dir, b"{} {}"), "instance.json is not"),
     (
         "another document",
-        |unit| write(unit, b"{}"),
+        |instance_dir| write(instance_dir, b"{}"),
         "instance.json is not a manifest: missing field `version`",
     ),
-    ("a list", |unit| write(unit, b"[1, 2]"), "instance.json is not a manifest: "),
+    ("a list", |instance_dir| write(instance_dir, b"[1, 2]"), "instance.json is not a manifest: "),
     (
         "wrong type",
-        |unit| write(unit, &manifest(|m| m["sessions"] = 7.into())),
+        |instance_dir| write(instance_dir, &manifest(|m| m["sessions"] = 7.into())),
         "field `sessions` of instance.json: ",
     ),
     (
         "unknown status",
-        |unit| write(unit, &manifest(|m| m["status"]["state"] = "paused".into())),
+        |instance_dir| write(instance_dir, &manifest(|m| m["status"]["state"] = "paused".into())),
         "field `status` of instance.json: unknown status `paused`",
     ),
     (
         "newer",
-        |unit| write(unit, &manifest(|m| m["version"] = 2.into())),
+        |instance_dir| write(instance_dir, &manifest(|m| m["version"] = 2.into())),
         "written by a newer abide (manifest version 2; this one knows 1): upgrade abide",
     ),
     (
         "newer beyond recognition",
-        |unit| write(unit, br#"{"version": 9, "everything": "else"}"#),
+        |instance_dir| write(instance_dir, br#"{"version": 9, "everything": "else"}"#),
         "written by a newer abide (manifest version 9; this one knows 1): upgrade abide",
     ),
     (
         "somebody else's",
-        |unit| write(unit, &manifest(|m| m["id"] = "00000000".into())),
+        |instance_dir| write(instance_dir, &manifest(|m| m["id"] = "00000000".into())),
         "instance.json says that it is 00000000, which is not what the directory is called",
     ),
     (
         "too large",
-        |unit| fs::File::create(unit.join("instance.json")).unwrap().set_len(5 << 20).unwrap(),
+        |instance_dir| {
+            fs::File::create(instance_dir.join("instance.json")).unwrap().set_len(5 << 20).unwrap()
+        },
         "instance.json is larger than 4 MiB",
     ),
     ("no manifest", |_| {}, "it holds no instance.json"),
     (
         "a directory",
-        |unit| fs::create_dir(unit.join("instance.json")).unwrap(),
+        |instance_dir| fs::create_dir(instance_dir.join("instance.json")).unwrap(),
         "its instance.json is a directory",
     ),
     (
         "a link to a sound manifest",
-        |unit| {
-            write(unit, &manifest(|_| {}));
-            fs::rename(unit.join("instance.json"), unit.join("real.json")).unwrap();
-            symlink("real.json", unit.join("instance.json")).unwrap();
+        |instance_dir| {
+            write(instance_dir, &manifest(|_| {}));
+            fs::rename(instance_dir.join("instance.json"), instance_dir.join("real.json")).unwrap();
+            symlink("real.json", instance_dir.join("instance.json")).unwrap();
         },
         "its instance.json is a symbolic link",
     ),
-    ("a pipe", |unit| special(unit, FileType::Fifo), "its instance.json is a named pipe"),
+    ("a pipe", |instance_dir| special(instance_dir, FileType::Fifo), "its instance.json is a named pipe"),
     (
         "a socket",
-        |unit| drop(std::os::unix::net::UnixListener::bind(unit.join("instance.json")).unwrap()),
+        |instance_dir| {
+            drop(std::os::unix::net::UnixListener::bind(instance_dir.join("instance.json")).unwrap())
+        },
         "its instance.json is a socket",
     ),
 ];
 
-fn write(unit: &Path, bytes: &[u8]) {
-    fs::write(unit.join("instance.json"), bytes).unwrap();
+fn write(instance_dir: &Path, bytes: &[u8]) {
+    fs::write(instance_dir.join("instance.json"), bytes).unwrap();
 }
 
-fn special(unit: &Path, kind: FileType) {
+fn special(instance_dir: &Path, kind: FileType) {
     let zero = rustix::fs::makedev(1, 5);
-    rustix::fs::mknodat(CWD, unit.join("instance.json"), kind, Mode::RUSR | Mode::WUSR, zero).unwrap();
+    rustix::fs::mknodat(CWD, instance_dir.join("instance.json"), kind, Mode::RUSR | Mode::WUSR, zero)
+        .unwrap();
 }
 
-/// A store with one sound unit and an empty directory for a damaged one.
+/// A store with one sound instance directory and an empty directory for a damaged one.
 fn prepared() -> (Sandbox, InstanceId, PathBuf) {
     let s = Sandbox::new();
     let other = create(&s.store);
-    let unit = s.store.layout().unit(id());
-    fs::create_dir(&unit).unwrap();
-    (s, other, unit)
+    let instance_dir = s.store.layout().instance_dir(id());
+    fs::create_dir(&instance_dir).unwrap();
+    (s, other, instance_dir)
 }
 
-/// Tries everything that could change the damaged unit, and fails if anything does or if the reason is not `expected`.
+/// Tries everything that could change the damaged instance directory, and fails if anything does or if the reason is not `expected`.
 fn assert_left_alone(name: &str, s: &Sandbox, other: InstanceId, expected: &str) {
     let before = snapshot(s.dir.path());
     let reason = match s.store.list().unwrap().as_slice() {
@@ -156,8 +169,8 @@ fn assert_left_alone(name: &str, s: &Sandbox, other: InstanceId, expected: &str)
 #[test]
 fn a_damaged_unit_is_shown_with_the_reason_and_left_exactly_as_it_is() {
     for (name, make, expected) in KINDS {
-        let (s, other, unit) = prepared();
-        make(&unit);
+        let (s, other, instance_dir) = prepared();
+        make(&instance_dir);
         assert_left_alone(name, &s, other, expected);
     }
 }
@@ -165,10 +178,10 @@ fn a_damaged_unit_is_shown_with_the_reason_and_left_exactly_as_it_is() {
 #[test]
 fn a_damaged_unit_in_the_trash_is_not_restored_and_can_still_be_purged() {
     for (name, make, expected) in KINDS {
-        let (s, _, unit) = prepared();
-        make(&unit);
+        let (s, _, instance_dir) = prepared();
+        make(&instance_dir);
         let trashed: TrashName = format!("{ID}-19700101T000000001Z").parse().unwrap();
-        fs::rename(&unit, s.store.layout().trashed(&trashed)).unwrap();
+        fs::rename(&instance_dir, s.store.layout().trashed(&trashed)).unwrap();
         let before = snapshot(s.dir.path());
         let entries = s.store.trashed().unwrap();
         let reason = entries[0].content.as_ref().unwrap_err();
@@ -183,11 +196,11 @@ fn a_damaged_unit_in_the_trash_is_not_restored_and_can_still_be_purged() {
 
 #[test]
 fn a_hurried_look_at_the_trash_measures_neither_what_is_damaged_nor_what_it_has_no_time_for() {
-    let (s, other, unit) = prepared();
+    let (s, other, instance_dir) = prepared();
     end(&s.store, other).unwrap();
     let sound = s.store.trash(other, Timestamp(5)).unwrap();
     let damaged: TrashName = format!("{}-19700101T000000001Z", id()).parse().unwrap();
-    fs::rename(&unit, s.store.layout().trashed(&damaged)).unwrap();
+    fs::rename(&instance_dir, s.store.layout().trashed(&damaged)).unwrap();
     let size = |name, until| s.store.trash_size(name, until).unwrap();
     let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(3600));
     assert_eq!((size(&sound, Some(now)), size(&damaged, Some(later))), (0, 0));
@@ -197,12 +210,12 @@ fn a_hurried_look_at_the_trash_measures_neither_what_is_damaged_nor_what_it_has_
 
 #[test]
 fn a_unit_that_is_not_a_directory_is_damaged() {
-    let (s, other, unit) = prepared();
-    fs::remove_dir(&unit).unwrap();
-    fs::write(&unit, "a file").unwrap();
+    let (s, other, instance_dir) = prepared();
+    fs::remove_dir(&instance_dir).unwrap();
+    fs::write(&instance_dir, "a file").unwrap();
     assert_left_alone("a file", &s, other, "it is not a directory");
-    fs::remove_file(&unit).unwrap();
-    rustix::fs::mknodat(CWD, &unit, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    fs::remove_file(&instance_dir).unwrap();
+    rustix::fs::mknodat(CWD, &instance_dir, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     assert_left_alone_again(&s, "it is not a directory");
 }
 
@@ -214,18 +227,19 @@ fn assert_left_alone_again(s: &Sandbox, expected: &str) {
 
 #[test]
 fn a_unit_that_is_a_link_is_damaged_and_not_followed() {
-    let (s, other, unit) = prepared();
-    write(&unit, &manifest(|_| {}));
-    fs::rename(&unit, s.path("elsewhere")).unwrap();
-    symlink(s.path("elsewhere"), &unit).unwrap();
+    let (s, other, instance_dir) = prepared();
+    write(&instance_dir, &manifest(|_| {}));
+    fs::rename(&instance_dir, s.path("elsewhere")).unwrap();
+    symlink(s.path("elsewhere"), &instance_dir).unwrap();
     assert_left_alone("a link", &s, other, "it is a symbolic link");
 }
 
 #[test]
 fn a_pipe_that_somebody_writes_a_sound_manifest_to_is_neither_read_nor_waited_for() {
-    let (s, other, unit) = prepared();
-    special(&unit, FileType::Fifo);
-    let mut both = fs::OpenOptions::new().read(true).write(true).open(unit.join("instance.json")).unwrap();
+    let (s, other, instance_dir) = prepared();
+    special(&instance_dir, FileType::Fifo);
+    let mut both =
+        fs::OpenOptions::new().read(true).write(true).open(instance_dir.join("instance.json")).unwrap();
     both.write_all(&manifest(|_| {})).unwrap();
     let listed = s.store.list().unwrap();
     assert!(
@@ -238,10 +252,16 @@ fn a_pipe_that_somebody_writes_a_sound_manifest_to_is_neither_read_nor_waited_fo
 
 #[test]
 fn a_device_in_the_place_of_the_manifest_is_damage() {
-    let (s, other, unit) = prepared();
+    let (s, other, instance_dir) = prepared();
     let zero = rustix::fs::makedev(1, 5);
-    if rustix::fs::mknodat(CWD, unit.join("instance.json"), FileType::CharacterDevice, Mode::RUSR, zero)
-        .is_err()
+    if rustix::fs::mknodat(
+        CWD,
+        instance_dir.join("instance.json"),
+        FileType::CharacterDevice,
+        Mode::RUSR,
+        zero,
+    )
+    .is_err()
     {
         cannot_run("the right to make a device file", "run it as root");
     }
@@ -261,9 +281,10 @@ fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
         let store = Store::open(dir.path().join("home")).unwrap();
         for (what, mode) in [("instance.json can not be read", 0o700), ("can not be read", 0o000)] {
             let id = create(&store);
-            let unit = store.layout().unit(id);
-            fs::set_permissions(unit.join("instance.json"), fs::Permissions::from_mode(0o000)).unwrap();
-            fs::set_permissions(&unit, fs::Permissions::from_mode(mode)).unwrap();
+            let instance_dir = store.layout().instance_dir(id);
+            fs::set_permissions(instance_dir.join("instance.json"), fs::Permissions::from_mode(0o000))
+                .unwrap();
+            fs::set_permissions(&instance_dir, fs::Permissions::from_mode(mode)).unwrap();
             let listed = store.list().unwrap();
             match listed.as_slice() {
                 [Entry::Damaged { reason, .. }] => {
@@ -277,8 +298,8 @@ fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
             }
             assert!(matches!(store.read(id), Err(ReadError::Damaged { .. })));
             assert!(matches!(bump(&store, id), Err(Error::Read(ReadError::Damaged { .. }))));
-            fs::set_permissions(&unit, fs::Permissions::from_mode(0o700)).unwrap();
-            fs::remove_dir_all(&unit).unwrap();
+            fs::set_permissions(&instance_dir, fs::Permissions::from_mode(0o700)).unwrap();
+            fs::remove_dir_all(&instance_dir).unwrap();
         }
     });
 }
@@ -287,9 +308,9 @@ fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
 fn what_is_not_called_like_an_instance_is_shown_and_left_alone() {
     let s = Sandbox::new();
     for name in ["notes", "K7P9M2XQ", ".hidden", "k7p9m2xqq"] {
-        let unit = s.store.layout().instances().join(name);
-        fs::create_dir(&unit).unwrap();
-        write(&unit, &manifest(|_| {}));
+        let instance_dir = s.store.layout().instances().join(name);
+        fs::create_dir(&instance_dir).unwrap();
+        write(&instance_dir, &manifest(|_| {}));
     }
     let before = snapshot(s.dir.path());
     let listed = s.store.list().unwrap();
@@ -312,7 +333,7 @@ fn a_lock_that_is_not_a_file_stops_every_change_and_no_reader() {
         let s = Sandbox::new();
         let id = create(&s.store);
         end(&s.store, id).unwrap();
-        let lock = s.store.layout().unit(id).join("lock");
+        let lock = s.store.layout().instance_dir(id).join("lock");
         fs::remove_file(&lock).unwrap();
         make(&lock);
         let before = snapshot(s.dir.path());

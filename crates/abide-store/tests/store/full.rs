@@ -103,7 +103,7 @@ pub fn in_child_on_a_small_disk() {
     assert!(matches!(store.trash(made[0], Timestamp(1)), Err(Error::NotEnding { .. })));
 
     // A little space, and the way out works.
-    let ballast = store.layout().unit(made[1]);
+    let ballast = store.layout().instance_dir(made[1]);
     std::fs::remove_dir_all(ballast).unwrap();
     end(&store, made[0]).unwrap();
     while store.create(starting).is_ok() {}

@@ -79,9 +79,9 @@ fn the_list_is_in_the_order_of_creation_however_many_there_are() {
         let id = abide_model::InstanceId::from_bits((n.unsigned_abs() * 0x9e37_79b9) & ((1 << 40) - 1));
         let mut instance = starting(id);
         instance.created = created;
-        let unit = s.store.layout().unit(id);
-        std::fs::create_dir(&unit).unwrap();
-        std::fs::write(unit.join("instance.json"), serde_json::to_vec(&instance).unwrap()).unwrap();
+        let instance_dir = s.store.layout().instance_dir(id);
+        std::fs::create_dir(&instance_dir).unwrap();
+        std::fs::write(instance_dir.join("instance.json"), serde_json::to_vec(&instance).unwrap()).unwrap();
     }
     let listed: Vec<_> = sound(&s.store).iter().map(|i| (i.created, i.id)).collect();
     let mut sorted = listed.clone();
@@ -94,7 +94,7 @@ fn the_list_is_in_the_order_of_creation_however_many_there_are() {
 fn a_change_that_is_refused_or_changes_nothing_writes_nothing() {
     let s = Sandbox::new();
     let id = create(&s.store);
-    let manifest = s.store.layout().unit(id).join("instance.json");
+    let manifest = s.store.layout().instance_dir(id).join("instance.json");
     let inode = |path| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
     let before = (std::fs::read(&manifest).unwrap(), inode(&manifest));
 
@@ -172,17 +172,17 @@ fn whoever_waited_for_a_unit_that_was_replaced_meanwhile_changes_neither() {
     let s = Sandbox::new();
     let id = create(&s.store);
     let held = s.store.lock(id).unwrap();
-    let (unit, away) = (s.store.layout().unit(id), s.path("away"));
+    let (instance_dir, away) = (s.store.layout().instance_dir(id), s.path("away"));
     let waiting = bump_meanwhile(&s.store, id, || {
-        let manifest = std::fs::read(unit.join("instance.json")).unwrap();
-        std::fs::rename(&unit, &away).unwrap();
-        std::fs::create_dir(&unit).unwrap();
-        std::fs::write(unit.join("instance.json"), manifest).unwrap();
+        let manifest = std::fs::read(instance_dir.join("instance.json")).unwrap();
+        std::fs::rename(&instance_dir, &away).unwrap();
+        std::fs::create_dir(&instance_dir).unwrap();
+        std::fs::write(instance_dir.join("instance.json"), manifest).unwrap();
         drop(held);
     });
-    assert!(waiting.is_err(), "the lock of one unit was taken for the lock of another");
+    assert!(waiting.is_err(), "the lock of one instance was taken for the lock of another");
     let same = std::fs::read(away.join("instance.json")).unwrap()
-        == std::fs::read(unit.join("instance.json")).unwrap();
+        == std::fs::read(instance_dir.join("instance.json")).unwrap();
     assert!(same);
     assert_eq!(counter(&s.store.read(id).unwrap()), 0);
 }
@@ -192,7 +192,7 @@ fn bump_meanwhile(store: &Store, id: abide_model::InstanceId, act: impl FnOnce()
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| bump(store, id));
         // The waiter has the lock file open from the moment it waits, which is the moment to act.
-        let lock = store.layout().unit(id).join("lock");
+        let lock = store.layout().instance_dir(id).join("lock");
         let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(lock).unwrap());
         wait_until(|| open_files_with_inode(inode) >= 2);
         act();
@@ -218,7 +218,7 @@ fn wait_until(mut condition: impl FnMut() -> bool) {
 fn a_lock_file_that_is_missing_is_made_again() {
     let s = Sandbox::new();
     let id = create(&s.store);
-    std::fs::remove_file(s.store.layout().unit(id).join("lock")).unwrap();
+    std::fs::remove_file(s.store.layout().instance_dir(id).join("lock")).unwrap();
     assert_eq!(bump(&s.store, id).unwrap(), 1);
     assert_no_litter(&s.store);
 }
@@ -229,12 +229,12 @@ fn a_unit_is_not_restored_over_another() {
     let id = create(&s.store);
     end(&s.store, id).unwrap();
     let name = s.store.trash(id, Timestamp(1)).unwrap();
-    let unit = s.store.layout().unit(id);
-    std::fs::create_dir(&unit).unwrap();
+    let instance_dir = s.store.layout().instance_dir(id);
+    std::fs::create_dir(&instance_dir).unwrap();
     let before = std::fs::read(s.store.layout().trashed(&name).join("instance.json")).unwrap();
     assert!(matches!(s.store.restore(&name, Timestamp(2)), Err(Error::Taken { .. })));
     assert_eq!(std::fs::read(s.store.layout().trashed(&name).join("instance.json")).unwrap(), before);
-    std::fs::remove_dir(&unit).unwrap();
+    std::fs::remove_dir(&instance_dir).unwrap();
     s.store.restore(&name, Timestamp(3)).unwrap();
 }
 

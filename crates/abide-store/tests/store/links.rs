@@ -118,22 +118,23 @@ fn purging_never_leaves_the_unit_whatever_is_in_it() {
     let s = Sandbox::new();
     let outside = outside(&s);
     let id = create(&s.store);
-    let unit = s.store.layout().unit(id);
+    let instance_dir = s.store.layout().instance_dir(id);
     for (link, target) in [
         ("state/dir", outside.clone()),
         ("state/file", outside.join("precious")),
         ("run/up", PathBuf::from("../../..")),
         ("journal/self", PathBuf::from(".")),
     ] {
-        symlink(target, unit.join(link)).unwrap();
+        symlink(target, instance_dir.join(link)).unwrap();
     }
-    // A whole section of the unit replaced by a link to the outside.
-    fs::remove_dir_all(unit.join("run")).unwrap();
-    symlink(&outside, unit.join("run")).unwrap();
-    fs::hard_link(outside.join("precious"), unit.join("hard")).unwrap();
-    fs::create_dir_all(unit.join("tree/main").join("cache")).unwrap();
-    fs::write(unit.join("tree/main").join("cache/module"), "x").unwrap();
-    fs::set_permissions(unit.join("tree/main").join("cache"), fs::Permissions::from_mode(0o555)).unwrap();
+    // A whole section of the instance directory replaced by a link to the outside.
+    fs::remove_dir_all(instance_dir.join("run")).unwrap();
+    symlink(&outside, instance_dir.join("run")).unwrap();
+    fs::hard_link(outside.join("precious"), instance_dir.join("hard")).unwrap();
+    fs::create_dir_all(instance_dir.join("tree/main").join("cache")).unwrap();
+    fs::write(instance_dir.join("tree/main").join("cache/module"), "x").unwrap();
+    fs::set_permissions(instance_dir.join("tree/main").join("cache"), fs::Permissions::from_mode(0o555))
+        .unwrap();
     let before = snapshot(&outside);
 
     end(&s.store, id).unwrap();

@@ -51,7 +51,7 @@ pub fn in_child() {
         };
         outcomes::append(&store, &outcome).unwrap();
         outcomes::append(&store, &outcome).unwrap();
-        let state = fs::File::open(store.layout().unit(ids[0]).join("state")).unwrap();
+        let state = fs::File::open(store.layout().instance_dir(ids[0]).join("state")).unwrap();
         atomic::write(state, "exit.json", b"{}", 0o600).unwrap();
     });
 }

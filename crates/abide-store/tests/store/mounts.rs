@@ -1,4 +1,4 @@
-//! Other file systems inside a unit: deletion stops at them.
+//! Other file systems inside an instance directory: deletion stops at them.
 
 use std::fs;
 use std::process::Command;
@@ -25,7 +25,7 @@ pub fn in_child() {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("precious"), "precious").unwrap();
     let id = create(&store);
-    let target = store.layout().unit(id).join("tree/main");
+    let target = store.layout().instance_dir(id).join("tree/main");
     fs::create_dir_all(&target).unwrap();
     end(&store, id).unwrap();
     let name = store.trash(id, Timestamp(1)).unwrap();
@@ -40,7 +40,7 @@ pub fn in_child() {
     assert!(matches!(&stopped, Err(Error::Mounted { path }) if path.ends_with("tree/main")), "{stopped:?}");
     let doomed = store.layout().trash().join(format!(".purging-{name}"));
     assert_eq!(fs::read(doomed.join("tree/main/precious")).unwrap(), b"precious");
-    assert!(store.trashed().unwrap().is_empty(), "half of a unit looks restorable");
+    assert!(store.trashed().unwrap().is_empty(), "half of an instance directory looks restorable");
     assert_eq!(store.sweep().unwrap().failed.len(), 1);
 
     system(Command::new("umount").arg(doomed.join("tree/main")));

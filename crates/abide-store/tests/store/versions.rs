@@ -20,9 +20,9 @@ fn read(path: &Path) -> (Instance, Value) {
     let said: Value = serde_json::from_slice(&bytes).unwrap();
     let sandbox = Sandbox::new();
     let id = said["id"].as_str().unwrap().parse().unwrap();
-    let unit = sandbox.store.layout().unit(id);
-    fs::create_dir(&unit).unwrap();
-    fs::write(unit.join("instance.json"), bytes).unwrap();
+    let instance_dir = sandbox.store.layout().instance_dir(id);
+    fs::create_dir(&instance_dir).unwrap();
+    fs::write(instance_dir.join("instance.json"), bytes).unwrap();
     (sandbox.store.read(id).unwrap_or_else(|error| panic!("{}: {error}", path.display())), said)
 }
 

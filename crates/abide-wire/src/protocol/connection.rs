@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::instance_dir::Unit;
+use crate::instance_dir::InstanceDir;
 use crate::protocol::{
     Bye, Call, Decoder, EventMessage, FrameError, Hello, Kind, MAX_FRAME, Refusal, ReplyTo, VersionMismatch,
     encode_json, negotiate,
@@ -21,7 +21,7 @@ const MAX_EVENTS: usize = 1024;
 /// Why a call did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// Nothing listens: no keeper serves the unit.
+    /// Nothing listens: no keeper serves the instance.
     #[error(
         "no capsule is running there; `abide ls` shows what became of it, and `abide resume ID` brings it back"
     )]
@@ -63,9 +63,9 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the capsule of `unit` and agrees on a version, within `timeout`.
-    pub fn connect(unit: &Unit, timeout: Duration) -> Result<Self, CallError> {
-        let stream = socket::connect(&unit.run_dir()).map_err(|err| match err.kind() {
+    /// Connects to the capsule of `instance_dir` and agrees on a version, within `timeout`.
+    pub fn connect(instance_dir: &InstanceDir, timeout: Duration) -> Result<Self, CallError> {
+        let stream = socket::connect(&instance_dir.run_dir()).map_err(|err| match err.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => CallError::NotRunning,
             _ => CallError::Io(err),
         })?;

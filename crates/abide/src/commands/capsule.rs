@@ -101,7 +101,8 @@ fn call(rest: &[OsString]) -> Outcome {
     let context = Context::for_verb("call")?;
     let id = context.store.resolve(word(rest, 0)?).map_err(CommandError::failed)?;
     let request: serde_json::Map<_, _> = serde_json::from_str(word(rest, 1)?).map_err(CommandError::usage)?;
-    let mut capsule = connect::connect(&connect::unit(&context.store, id)).map_err(CommandError::failed)?;
+    let mut capsule =
+        connect::connect(&connect::instance_dir(&context.store, id)).map_err(CommandError::failed)?;
     let reply = capsule.call_raw(&request, connect::PATIENCE).map_err(CommandError::failed)?;
     Ok(context.printer.json(&reply)?)
 }

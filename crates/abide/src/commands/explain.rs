@@ -51,7 +51,7 @@ pub fn run(args: Args, context: &Context) -> Outcome {
     let Target { instance, session } =
         target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = instance.id;
-    let live = connect::status(&connect::unit(&context.store, id)).ok();
+    let live = connect::status(&connect::instance_dir(&context.store, id)).ok();
     let instance = current::follow(&context.store, instance, live.as_ref(), Look::Close);
     let instance = finish::as_it_is(&context.store, instance);
     if args.json {
@@ -92,7 +92,7 @@ fn print_json(instance: &Instance, context: &Context) -> Outcome {
 /// The process that holds everything, if there is one, and what is known of it.
 fn supervisor(instance: &Instance, context: &Context) -> Option<String> {
     let judged = liveness::of(&context.store, instance);
-    let record = ExitRecord::read(&connect::unit(&context.store, instance.id)).ok().flatten();
+    let record = ExitRecord::read(&connect::instance_dir(&context.store, instance.id)).ok().flatten();
     match (judged.decision, record) {
         (Liveness::Alive, Some(record)) => {
             let held = format!("  held by process {}", record.keeper.pid);
@@ -121,7 +121,7 @@ fn exposure(id: InstanceId, context: &Context) -> Option<String> {
 /// What still runs of an instance that does not.
 fn leftovers(instance: &Instance, context: &Context) -> Option<String> {
     let left = matches!(instance.status.status, Status::Restorable(_)).then(SessionProcesses::look)?;
-    let left = left.leftovers(instance.id, &connect::unit(&context.store, instance.id));
+    let left = left.leftovers(instance.id, &connect::instance_dir(&context.store, instance.id));
     let names: Vec<String> = left.iter().map(|one| format!("{} ({})", Safe(&one.name), one.pid)).collect();
     (!names.is_empty()).then(|| {
         format!("  still running of its last run: {}; a resume or an eject ends it", names.join(", "))

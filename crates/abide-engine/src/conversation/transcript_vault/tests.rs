@@ -5,7 +5,7 @@ use super::*;
 
 const ID: &str = "aaaaaaaa-1111-4111-8111-aaaaaaaaaaaa";
 
-/// An agent's directory with one transcript in it, and a unit.
+/// An agent's directory with one transcript in it, and an instance directory.
 struct Kept {
     root: TempDir,
     agent: &'static dyn Agent,
@@ -22,8 +22,8 @@ impl Kept {
     }
 
     fn vault(&self) -> Vault<'_> {
-        let (unit, config) = (self.root.path().join("unit"), self.root.path().join("config"));
-        Vault::of(&unit, SessionId(1), self.agent, &config, ID).unwrap()
+        let (instance_dir, config) = (self.root.path().join("instance_dir"), self.root.path().join("config"));
+        Vault::of(&instance_dir, SessionId(1), self.agent, &config, ID).unwrap()
     }
 
     fn keep(&self) {

@@ -11,7 +11,7 @@ use abide_places::tmux::pane_process::{Door, Guest, Order};
 use abide_places::tmux::{GENERATION, HOME, ID, NewSession, Server, Window, home_mark};
 use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::SpawnSpec;
 
 use crate::error::Error;
@@ -28,9 +28,9 @@ pub(in crate::substrate) fn launch(
     report: &mut LaunchReport,
 ) -> Result<ScopeOutcome, Error> {
     let specs = specs(around, instance, report)?;
-    let unit = connect::unit(around.store, instance.id);
-    unit.prepare_state().map_err(failed)?;
-    let door = Door::open(&unit).map_err(failed)?;
+    let instance_dir = connect::instance_dir(around.store, instance.id);
+    instance_dir.prepare_state().map_err(failed)?;
+    let door = Door::open(&instance_dir).map_err(failed)?;
     let server = Server::here();
     let lock = server.lock().map_err(failed)?;
     let found = server.runs() != Some(false);
@@ -43,7 +43,7 @@ pub(in crate::substrate) fn launch(
     let guests = guests.map_err(|error| failed(format!("the panes do not answer: {error}")))?;
     let outcome = place(around, pid, found, &guests);
     drop(lock);
-    write_down(&unit, instance, &server, pid)?;
+    write_down(&instance_dir, instance, &server, pid)?;
     begin(instance, &specs, guests, report)?;
     Ok(outcome)
 }
@@ -57,11 +57,16 @@ fn place(around: &Surroundings<'_>, server: u32, found: bool, guests: &[Guest]) 
     }
 }
 
-fn write_down(unit: &Unit, instance: &Instance, server: &Server, pid: u32) -> Result<(), Error> {
+fn write_down(
+    instance_dir: &InstanceDir,
+    instance: &Instance,
+    server: &Server,
+    pid: u32,
+) -> Result<(), Error> {
     let keeper = process::identity(pid).ok_or_else(|| failed("its server ended at once"))?;
     let mut record = ExitRecord::running(instance.generation, keeper);
     record.tmux = Some(server.socket().into());
-    record.begin(unit).map_err(|error| match error.kind() {
+    record.begin(instance_dir).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => Error::Launch(LaunchError::AlreadyRunning),
         _ => failed(error),
     })

@@ -18,10 +18,10 @@ impl Tmux {
     /// What the session in `pane` is doing, and who says so. `None` where nothing says.
     pub(super) fn look(&self, pane: &Pane) -> Option<EvidenceReply> {
         let (session, generation) = (pane.session.parse().ok()?, self.record.generation);
-        let known = InPane::read(&self.unit, &session, generation)?;
+        let known = InPane::read(&self.instance_dir, &session, generation)?;
         let mut watcher = abide_agents::activity::watch(Watched { pid: known.pid, meta: &known.meta })?;
         let now = Instant::now();
-        if let Some(heard) = Heard::last(&self.unit, &session, generation) {
+        if let Some(heard) = Heard::last(&self.instance_dir, &session, generation) {
             let at = now.checked_sub(heard.at.age(clock::now())).unwrap_or(now);
             watcher.hear(&heard.report, at);
         }

@@ -287,7 +287,7 @@ impl Server {
             return;
         };
         session.watching.entered = true;
-        hook_report_file::append_turn(&self.unit, id, generation);
+        hook_report_file::append_turn(&self.instance_dir, id, generation);
     }
 
     /// Looks at the sessions that something happened to.
@@ -326,7 +326,7 @@ impl Server {
             }
             if let Some((id, event)) = conversation {
                 hook_report_file::append(
-                    &self.unit,
+                    &self.instance_dir,
                     &HookReport::of_conversation(session.id, generation, id, event),
                 );
             }
@@ -352,7 +352,7 @@ impl Server {
             Doing::Failed => Some(activity.because.clone()),
             _ => activity.question.clone(),
         };
-        self.last_seen.note(&self.unit, &session.id, |seen| {
+        self.last_seen.note(&self.instance_dir, &session.id, |seen| {
             seen.at_ms = clock::now().0.saturating_sub(i64::try_from(activity.for_ms).unwrap_or_default());
             seen.worked |= activity.state == Doing::Working && is_told;
             (seen.doing, seen.told, seen.detail) = (activity.state, is_told, detail);
@@ -381,7 +381,7 @@ impl Server {
             watcher.hear(report, now);
             session.watching.look_by(now);
         }
-        hook_report_file::append(&self.unit, report);
+        hook_report_file::append(&self.instance_dir, report);
         Ok(Done {})
     }
 

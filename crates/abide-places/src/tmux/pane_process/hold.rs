@@ -9,7 +9,7 @@ use abide_keeper::{Ending, Scope};
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals;
 use abide_sys::signals::SignalFd;
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::{Exit, SpawnSpec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid};
@@ -56,12 +56,12 @@ pub struct End {
 pub struct Held {
     signals: SignalFd,
     pid: Pid,
-    unit: Unit,
+    instance_dir: InstanceDir,
 }
 
 impl Held {
-    /// Starts `spec`, a session of `unit`, in this process's terminal. Call it with one thread: signals are blocked for it alone.
-    pub fn start(spec: &SpawnSpec, unit: &Unit) -> Result<Self, String> {
+    /// Starts `spec`, a session of `instance_dir`, in this process's terminal. Call it with one thread: signals are blocked for it alone.
+    pub fn start(spec: &SpawnSpec, instance_dir: &InstanceDir) -> Result<Self, String> {
         let (program, arguments) = spec.argv.split_first().ok_or("no program")?;
         let cwd = spec.cwd.as_path();
         let there = std::fs::File::open(cwd).and_then(|dir| dir.metadata());
@@ -78,7 +78,7 @@ impl Held {
             // What the session leaves behind comes to us, and ends with us.
             rustix::process::set_child_subreaper(Some(getpid()))?;
             let pid = Pid::from_child(&command.spawn()?);
-            Ok(Self { signals, pid, unit: unit.clone() })
+            Ok(Self { signals, pid, instance_dir: instance_dir.clone() })
         };
         begin().map_err(|err| format!("can not start {}: {err}", program.as_os_str().display()))
     }
@@ -112,7 +112,7 @@ impl Held {
     }
 
     fn end_all(&self, now: Instant) -> Ending {
-        let scope = Scope::Everything { spared: daemons::spared(&self.unit) };
+        let scope = Scope::Everything { spared: daemons::spared(&self.instance_dir) };
         Ending::begin(scope, None, GRACE, now)
     }
 

@@ -1,5 +1,5 @@
 //! What is known of a session in a pane, for whoever asks what it is doing: what it was launched with, and the last that its
-//! agent's hooks said. No process of ours looks at a pane all the time, so both are files of the unit.
+//! agent's hooks said. No process of ours looks at a pane all the time, so both are files of the instance directory.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use abide_model::watching::HookReport;
 use abide_model::{SessionId, Timestamp};
 use abide_sys::{atomic, clock};
-use abide_wire::instance_dir::Unit;
+use abide_wire::instance_dir::InstanceDir;
 use abide_wire::{hook_report_file, reporter};
 use serde::{Deserialize, Serialize};
 
@@ -36,31 +36,31 @@ pub struct Heard {
 
 impl InPane {
     /// Writes it down.
-    pub fn note(&self, unit: &Unit, session: &SessionId) -> io::Result<()> {
-        write(&unit.watched(session), self)
+    pub fn note(&self, instance_dir: &InstanceDir, session: &SessionId) -> io::Result<()> {
+        write(&instance_dir.watched(session), self)
     }
 
     /// What is known of `session` in run `generation`.
-    pub fn read(unit: &Unit, session: &SessionId, generation: u64) -> Option<Self> {
-        let known: Self = serde_json::from_slice(&fs::read(unit.watched(session)).ok()?).ok()?;
+    pub fn read(instance_dir: &InstanceDir, session: &SessionId, generation: u64) -> Option<Self> {
+        let known: Self = serde_json::from_slice(&fs::read(instance_dir.watched(session)).ok()?).ok()?;
         (known.generation == generation).then_some(known)
     }
 }
 
 impl Heard {
     /// Writes down what the hook that this process is has to say, if it is a hook of the session's own agent.
-    pub fn note(unit: &Unit, report: &HookReport) -> Result<(), String> {
-        let known = InPane::read(unit, &report.session, report.generation);
+    pub fn note(instance_dir: &InstanceDir, report: &HookReport) -> Result<(), String> {
+        let known = InPane::read(instance_dir, &report.session, report.generation);
         let known = known.ok_or("no such session runs in a pane")?;
         reporter::check(std::process::id().cast_signed(), known.parent)?;
-        hook_report_file::append(unit, report);
+        hook_report_file::append(instance_dir, report);
         let heard = Self { at: clock::now(), report: report.clone() };
-        write(&unit.heard(&report.session), &heard).map_err(|error| error.to_string())
+        write(&instance_dir.heard(&report.session), &heard).map_err(|error| error.to_string())
     }
 
     /// The last that was said in run `generation`.
-    pub fn last(unit: &Unit, session: &SessionId, generation: u64) -> Option<Self> {
-        let heard: Self = serde_json::from_slice(&fs::read(unit.heard(session)).ok()?).ok()?;
+    pub fn last(instance_dir: &InstanceDir, session: &SessionId, generation: u64) -> Option<Self> {
+        let heard: Self = serde_json::from_slice(&fs::read(instance_dir.heard(session)).ok()?).ok()?;
         (heard.report.generation == generation).then_some(heard)
     }
 }
