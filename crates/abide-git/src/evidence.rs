@@ -1,6 +1,7 @@
 //! What trees hold that exists nowhere else: one answer for leaving and for coming back.
 
 pub(crate) mod ahead;
+pub(crate) mod beyond_git;
 pub(crate) mod ignored;
 pub(crate) mod inner;
 pub(crate) mod linked;
@@ -27,7 +28,7 @@ use crate::evidence::linked::LinkedWorktrees;
 use crate::evidence::nested::NestedRepositories;
 use crate::evidence::refs::Ref;
 use crate::evidence::status::Status;
-use crate::{beyond_git, gitdir};
+use crate::gitdir;
 use crate::make::{clone, halfmade};
 use crate::site::{Record, Site};
 

@@ -4,7 +4,6 @@
 //! Everything goes through the real `git`, bounded in time, in an environment of our own. This crate gathers facts and
 //! carries out what was decided; whether a tree may go is decided elsewhere, and no tree with work in it is deleted here.
 
-mod beyond_git;
 mod command;
 mod error;
 mod evidence;

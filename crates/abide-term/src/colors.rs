@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::cell::{Color, Style};
 use crate::options::{Options, Rgb};
+use crate::screen::cell::{Color, Style};
 
 /// The special colours (bold, underline, blink, reverse, italic) follow the palette.
 pub(crate) const SPECIAL_BASE: u16 = 256;

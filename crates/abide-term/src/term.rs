@@ -1,11 +1,10 @@
 //! The terminal as its owner sees it.
 
-use crate::screen::cell::{Cell, Style};
 use crate::modes::{Mode, Modes};
 use crate::options::{Options, Rgb, Size};
 use crate::outbox::Event;
 use crate::parse::parser::Parser;
-use crate::screen::cell::Cell;
+use crate::screen::cell::{Cell, Style};
 use crate::screen::print::cell_text;
 use crate::status::ProgramStatus;
 use crate::vt::Vt;

@@ -47,7 +47,8 @@ pub(crate) fn prepare(
     let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
     agent_environment::replay(agent, &setup, env);
     let start = Start { around, instance, session, agent, setup: &setup };
-    let mut notices: Vec<String> = agent_environment::differences(&setup, described).chain(start.restore(env)).collect();
+    let mut notices: Vec<String> =
+        agent_environment::differences(&setup, described).chain(start.restore(env)).collect();
     let prepared = start.decide()?;
     notices.extend(notice(&session.name, session.generation > 1, &prepared));
     if let Begin::Resume { id } = &prepared.begin.decision {
@@ -76,7 +77,8 @@ fn setup(
     name: &str,
     env: &BTreeMap<OsString, OsString>,
 ) -> Setup {
-    let today = || agent_environment::setup_today(around, session, name, around.settings.agents.get(name), env);
+    let today =
+        || agent_environment::setup_today(around, session, name, around.settings.agents.get(name), env);
     session.setup.clone().unwrap_or_else(today)
 }
 

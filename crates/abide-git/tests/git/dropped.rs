@@ -113,10 +113,11 @@ fn what_another_instance_of_the_host_holds_is_not_this_trees_work() {
         // One is taken of the host, the other of the first one's tree.
         for (id, source) in [("00000000", &host.repo), ("00000001", &theirs.tree)] {
             let mount = Mount { isolation, source: source.clone(), ..other.clone() };
-            let unit = host.unit.with_file_name(id);
-            let wanted = Wanted { id: id.parse().unwrap(), unit: &unit, ..host.wanted(&mount) };
+            let instance_dir = host.instance_dir.with_file_name(id);
+            let wanted =
+                Wanted { id: id.parse().unwrap(), instance_dir: &instance_dir, ..host.wanted(&mount) };
             abide_git::materialise(&wanted, &mut |_| {}).unwrap();
-            let found = abide_git::evidence_of(&[(&unit, &mount)], LONG).remove(0);
+            let found = abide_git::evidence_of(&[(&instance_dir, &mount)], LONG).remove(0);
             assert_eq!(found.verdict(), Verdict::Clean, "{isolation} of {}: {found:?}", source.display());
         }
     });

@@ -24,10 +24,9 @@ use abide_wire::exit_record::ExitRecord;
 use abide_wire::protocol::{EvidenceReply, SessionStatus};
 use serde_json::json;
 
+use super::load;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-
-use super::load;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -160,9 +159,8 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
 
 /// What a resume would do, by its own decisions.
 fn resumption(instance: &Instance, context: &Context) -> Vec<String> {
-    let forecast = |around: &mut Surroundings<'_>| {
-        begin::forecast(around, instance).map_err(CommandError::failed)
-    };
+    let forecast =
+        |around: &mut Surroundings<'_>| begin::forecast(around, instance).map_err(CommandError::failed);
     match load::with_surroundings(&instance.scope.dir, context, forecast).and_then(|forecast| forecast) {
         Ok(ResumeForecast { sessions, notices }) => {
             let held = instance.recipe.substrate;

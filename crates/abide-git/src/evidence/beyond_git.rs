@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use abide_sys::run::RunError;
 
 use crate::command::Git;
-use crate::ignored::{self, Stamp, Uncompared};
+use crate::evidence::ignored::{self, Stamp, Uncompared};
 
 /// What git has at the top of its directory, and what an agent leaves there that nobody wrote.
 const GITS_OWN: &str = "\
