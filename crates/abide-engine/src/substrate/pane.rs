@@ -180,8 +180,8 @@ pub(crate) fn last_screen(instance_dir: &InstanceDir, session: &SessionId) -> Op
 }
 
 /// All that an earlier run of a session left, line by line as a pane of `size` shows it.
-pub(super) fn past(unit: &Unit, session: &SessionId, size: Size) -> Option<Vec<String>> {
-    let past = std::fs::read(unit.scrollback(session)).ok()?;
+pub(super) fn past(instance_dir: &InstanceDir, session: &SessionId, size: Size) -> Option<Vec<String>> {
+    let past = std::fs::read(instance_dir.scrollback(session)).ok()?;
     let whole = Snapshot { scrollback: true, ..Snapshot::default() };
     let mut lines = snapshot::drawn_by(session, size, &past, &whole).ok()?.lines;
     // What is blank below it is for the next run.

@@ -96,7 +96,7 @@ fn new_line(tmux: &Tmux, session: &SessionId, pane: &Pane, text: &str) -> Option
 /// How many rows at the top of the screen an earlier run left. Where they cannot be told from others any more, as after the
 /// program has cleared the screen, all rows count as new.
 fn rows_of_earlier_run(tmux: &Tmux, session: &SessionId, pane: &Pane) -> Option<usize> {
-    let past = pane::past(&tmux.unit, session, size(pane)).filter(|_| !pane.alternate)?;
+    let past = pane::past(&tmux.instance_dir, session, size(pane)).filter(|_| !pane.alternate)?;
     let all = tmux.screen(session, &Snapshot { scrollback: true, ..Snapshot::default() }).ok()?;
     let left = all.lines.starts_with(&past).then_some(past.len())?;
     Some(left.saturating_sub(all.scrollback_lines))
