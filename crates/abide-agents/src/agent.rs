@@ -18,7 +18,6 @@ use crate::title::{self, Said};
 pub struct Profile {
     /// What it is called.
     pub name: &'static str,
-    /// Its command line.
     pub grammar: Grammar,
     /// Variables that move its directory, the strongest first, each with where below its value the directory is.
     pub moved_by: &'static [(&'static str, &'static str)],
@@ -54,7 +53,6 @@ pub struct Shared {
 }
 
 impl Profile {
-    /// Nothing known.
     pub const UNKNOWN: Self = Self {
         name: "",
         grammar: Grammar::UNKNOWN,

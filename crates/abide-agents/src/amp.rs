@@ -11,7 +11,6 @@ use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
 use crate::fatal::Fatal;
 
-/// Amp.
 #[derive(Debug)]
 pub(crate) struct Amp;
 

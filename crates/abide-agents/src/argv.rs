@@ -60,7 +60,6 @@ pub struct Grammar {
 }
 
 impl Grammar {
-    /// Nothing known.
     pub const UNKNOWN: Self = Self {
         program: "",
         is_id: is_plain_id,

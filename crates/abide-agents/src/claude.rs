@@ -19,7 +19,6 @@ use crate::projects::{self, Layout, LongName};
 use crate::registry;
 use crate::title::Said;
 
-/// Claude Code.
 #[derive(Debug)]
 pub(crate) struct Claude;
 

@@ -30,7 +30,6 @@ const ONE_PROCESS: &str = "--no-daemon";
 /// Where it locks the conversations that are open.
 const LOCKS: &str = "thread-writer-locks";
 
-/// Codex.
 #[derive(Debug)]
 pub(crate) struct Codex;
 

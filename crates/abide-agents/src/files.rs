@@ -30,7 +30,6 @@ pub(crate) type Look<T> = Result<T, String>;
 /// An agent's directory, without links. Whatever leads out of it is not looked at.
 pub(crate) struct Root(PathBuf);
 
-/// A plain file.
 pub(crate) struct Seen {
     path: PathBuf,
     size: u64,

@@ -16,9 +16,7 @@ use abide_model::conversation::Typed;
 pub struct Holder {
     /// The agent's id of the conversation.
     pub id: String,
-    /// The process.
     pub pid: i32,
-    /// How that is known.
     pub known_by: KnownBy,
 }
 

@@ -37,11 +37,9 @@ pub struct Reporter<'a> {
 /// What is added to a launch so that hooks are called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Injection {
-    /// Arguments.
     pub argv: Vec<String>,
     /// Options among them that can be given only once.
     pub once: &'static [&'static str],
-    /// Variables.
     pub env: Vec<(&'static str, OsString)>,
     /// Files that these name, with their contents.
     pub files: Vec<(PathBuf, String)>,

@@ -23,7 +23,6 @@ use crate::title::Said;
 /// The main agent's transcript in the directory of a conversation. Its sub-agents have others.
 const MAIN: &str = "agents/main/wire.jsonl";
 
-/// Kimi Code.
 #[derive(Debug)]
 pub(crate) struct Kimi;
 

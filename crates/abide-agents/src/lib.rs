@@ -64,7 +64,6 @@ pub fn agent(name: &str) -> Option<&'static dyn Agent> {
 pub enum Chosen {
     /// Known by name, or by what its command runs.
     Known(&'static dyn Agent),
-    /// Described.
     Custom(Custom),
 }
 

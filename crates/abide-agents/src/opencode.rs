@@ -22,7 +22,6 @@ use crate::sqlite::{self, Database, Row, Value};
 /// The database in its directory.
 const DATABASE: &str = "opencode.db";
 
-/// OpenCode.
 #[derive(Debug)]
 pub(crate) struct OpenCode;
 

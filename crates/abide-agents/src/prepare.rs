@@ -16,7 +16,6 @@ use crate::mint::mint_uuid;
 pub struct Situation<'a> {
     /// What the operator wants to run.
     pub argv: &'a [String],
-    /// Where.
     pub cwd: &'a Path,
     /// The agent's directory, where it keeps its conversations.
     pub config_dir: &'a Path,
@@ -24,7 +23,6 @@ pub struct Situation<'a> {
     pub created: Timestamp,
     /// Whether it ran before.
     pub started_before: bool,
-    /// The conversation it is in.
     pub conversation: Option<&'a Conversation>,
     /// Its transcript, if that is put back before the start where the agent has it no longer.
     pub put_back: Option<&'a Path>,
@@ -45,7 +43,6 @@ pub struct Situation<'a> {
 pub struct Prepared {
     /// What was decided, and why. `begin.decision.binding()` is to be bound before the start.
     pub begin: Decided<Begin>,
-    /// The command line.
     pub argv: Vec<String>,
     /// The transcript that the agent will go on with, if it was seen.
     pub transcript: Option<PathBuf>,

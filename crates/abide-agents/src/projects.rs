@@ -28,7 +28,6 @@ pub(crate) struct Layout {
 pub(crate) enum LongName {
     /// It is cut, and ends in a hash of the path.
     Cut,
-    /// It stays whole.
     Whole,
 }
 

@@ -17,7 +17,6 @@ use crate::title::Said;
 
 const LAYOUT: Layout = Layout { inside: "chats", long: LongName::Whole };
 
-/// Qwen Code.
 #[derive(Debug)]
 pub(crate) struct Qwen;
 

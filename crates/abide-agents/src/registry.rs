@@ -20,7 +20,6 @@ pub(crate) struct Entry {
     pub(crate) conversation: String,
     /// What it says that it is doing, if it says so.
     pub(crate) statement: Option<Statement>,
-    /// Since when.
     pub(crate) updated: SystemTime,
 }
 

@@ -41,7 +41,6 @@ pub(super) struct Absence {
 pub(super) enum Again {
     /// There is a connection; whether somebody answers is another question.
     Connected(UnixStream),
-    /// Later.
     NotYet,
     /// There is no keeper any more, so there will be no mux either.
     Gone,

@@ -19,7 +19,6 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::CallError;
 use abide_wire::session::{Exit, SessionId};
 
-/// How to attach.
 #[derive(Debug, Clone, Default)]
 pub struct AttachOptions {
     /// The session to show first; the one that was looked at last where absent.
@@ -77,7 +76,6 @@ pub enum ClientError {
     /// The capsule can not be reached.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The system refused.
     #[error("the terminal can not be used: {0}")]
     Io(#[from] io::Error),
 }

@@ -29,7 +29,6 @@ const MAX_TYPED: usize = 1 << 20;
 const CHUNK: usize = 16 << 10;
 const DEFAULT_PREFIX: u8 = 0x02;
 
-/// An attached client.
 pub(super) struct Attachment<'a> {
     instance_dir: &'a InstanceDir,
     options: &'a AttachOptions,
@@ -52,13 +51,11 @@ pub(super) struct Attachment<'a> {
 /// Who reads the terminal and draws on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Loan {
-    /// We do.
     None,
     /// The mux may have it, and nothing is read here any more.
     Offered,
     /// The mux takes it, as soon as we have drawn what it sent.
     Accepted,
-    /// The mux does.
     Given,
     /// We do, because this mux does not want to, or should not.
     Refused,

@@ -30,7 +30,6 @@ pub enum Grade {
     Unknown,
     /// Works, but something could be lost that need not be.
     Warning,
-    /// Something is broken.
     Problem,
 }
 
@@ -39,9 +38,7 @@ pub enum Grade {
 pub struct Finding {
     /// What was looked at, e.g. `git`, `linger`, `agent claude`.
     pub subject: String,
-    /// How it is.
     pub grade: Grade,
-    /// What was found.
     pub detail: String,
     /// What to do about it, where something can be done.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,6 @@ use crate::start::startup_check::BootFailure;
 /// Why a verb was not carried out, or not to its end. Unless it says otherwise, an instance that it is about is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The store refused.
     #[error(transparent)]
     Store(#[from] abide_store::Error),
     /// A word names no instance.
@@ -25,12 +24,7 @@ pub enum Error {
     Refused(#[from] Refusal),
     /// The status of the instance does not allow to bring it back.
     #[error("{} cannot be resumed: {why}", id.display_name())]
-    ResumeRefused {
-        /// The instance.
-        id: InstanceId,
-        /// Why not.
-        why: Refusal,
-    },
+    ResumeRefused { id: InstanceId, why: Refusal },
     /// Git, or the file system, refused.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -43,7 +37,6 @@ pub enum Error {
     /// The set-up command did not succeed; a resume runs it again.
     #[error("the set-up command `{command}` {problem}")]
     Setup {
-        /// The command.
         command: String,
         /// What is wrong with it, and what to do.
         problem: String,
@@ -73,19 +66,13 @@ pub enum Error {
         id.display_name()
     )]
     LivenessUnknown {
-        /// The instance.
         id: InstanceId,
         /// Why it is not known.
         why: String,
     },
     /// Its processes have ended, and that could not be written down.
     #[error("{}: its processes have ended, but that could not be written down: {error}; the next `abide ls` tries again", id.display_name())]
-    EndedUnwritten {
-        /// The instance.
-        id: InstanceId,
-        /// Why not.
-        error: abide_store::Error,
-    },
+    EndedUnwritten { id: InstanceId, error: abide_store::Error },
     /// Something else, which nobody has to tell from the rest.
     #[error("{0}")]
     Other(String),

@@ -22,7 +22,6 @@ use crate::running::protection::Judge;
 use crate::running::{connect, keepers, liveness};
 use crate::substrate::Survey;
 
-/// All instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listing {
     /// The version of this shape.
@@ -35,10 +34,8 @@ pub struct Listing {
     pub orphaned: Vec<Orphaned>,
 }
 
-/// One instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Its id.
     pub id: String,
     /// What the operator calls it.
     pub name: Option<String>,
@@ -46,9 +43,7 @@ pub struct Row {
     pub workspace: Option<String>,
     /// The directory it was launched from.
     pub dir: String,
-    /// Its role.
     pub role: String,
-    /// Where it lives.
     pub place: Place,
     /// `starting`, `active`, `restorable` or `ending`.
     pub state: String,
@@ -78,7 +73,6 @@ pub struct Row {
     pub sessions: Vec<SessionRow>,
 }
 
-/// One session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SessionRow {
     /// Its id within the instance.
@@ -111,9 +105,7 @@ pub struct SessionRow {
     pub title: Option<String>,
     /// What it is doing, while it runs.
     pub activity: Option<Doing>,
-    /// Since when.
     pub activity_since: Option<Timestamp>,
-    /// Who says so.
     pub activity_because: Option<String>,
     /// What it asks the operator.
     pub question: Option<String>,
@@ -135,7 +127,6 @@ pub struct Damaged {
 pub struct Orphaned {
     /// The id of the instance.
     pub id: String,
-    /// The keeper's process.
     pub pid: u32,
     /// The programs that run in it.
     pub programs: Vec<String>,

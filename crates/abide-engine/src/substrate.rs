@@ -45,21 +45,14 @@ pub enum Trouble {
     /// It was understood and refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// tmux did not.
     #[error("{why}; `tmux -S {} ls` shows what its server holds", socket.display())]
-    Tmux {
-        /// What went wrong.
-        why: String,
-        /// The server's socket.
-        socket: PathBuf,
-    },
+    Tmux { why: String, socket: PathBuf },
     /// Nothing could be attached to tmux.
     #[error(transparent)]
     Attach(#[from] RunError),
     /// There is nothing of it there.
     #[error("{} does not run in tmux any more; `abide resume` brings it back", .0.display_name())]
     Gone(InstanceId),
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

@@ -11,7 +11,6 @@ use crate::substrate;
 /// An instance, and perhaps one of its sessions.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The instance.
     pub instance: Instance,
     /// The session, if one was named.
     pub session: Option<SessionId>,

@@ -34,10 +34,7 @@ pub enum GitError {
     #[error(
         "branch `{name}` is checked out elsewhere; use `--base {name}` for a branch of its own, or `clone`"
     )]
-    BranchInUse {
-        /// The branch.
-        name: String,
-    },
+    BranchInUse { name: String },
     /// The repository that a worktree belongs to is not there.
     #[error("the repository {} is gone; put it back and try again, or copy the files out of the tree", .0.display())]
     RepositoryGone(PathBuf),
@@ -46,12 +43,7 @@ pub enum GitError {
         "the repository {} is not where it was; put it back, or run `git worktree repair {}` where it is now",
         repo.display(), tree.display()
     )]
-    RepositoryMoved {
-        /// Where it was.
-        repo: PathBuf,
-        /// The tree.
-        tree: PathBuf,
-    },
+    RepositoryMoved { repo: PathBuf, tree: PathBuf },
     /// Something that is not ours is in the way.
     #[error("{} is in the way and is left alone; move it away, then try again", .0.display())]
     InTheWay(PathBuf),
@@ -61,7 +53,6 @@ pub enum GitError {
     /// What was written down about a tree can not be read.
     #[error("{} cannot be understood ({reason}); the tree is left as it is", path.display())]
     Record {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -72,7 +63,6 @@ pub enum GitError {
          trash all the same", path.display()
     )]
     LostRecord {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -80,7 +70,6 @@ pub enum GitError {
     /// A tree is not what its record says.
     #[error("{}: {reason}", path.display())]
     Broken {
-        /// The tree.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
@@ -97,11 +86,9 @@ pub enum GitError {
          put that one back and try again, or copy the files out of {}", repo.display(), tree.display()
     )]
     AnotherRepository {
-        /// Where it is.
         repo: PathBuf,
         /// What the tree needs and it does not have.
         missing: String,
-        /// The tree.
         tree: PathBuf,
     },
     /// Git failed, or did not answer in time.
@@ -110,7 +97,6 @@ pub enum GitError {
     /// The system refused something.
     #[error("could not {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried.
         doing: &'static str,
         /// What it was about.
         path: PathBuf,

@@ -113,7 +113,6 @@ pub(crate) struct Record {
     /// All refs of the host's repository at that time.
     #[serde(default)]
     pub refs: BTreeMap<String, String>,
-    /// When that was.
     pub at: Timestamp,
     /// Whether the tree was finished: nobody ever worked in one that was not.
     #[serde(default)]

@@ -11,12 +11,10 @@ const HEADER_LEN: usize = 48;
 /// No terminal's state is larger; a file that is must be something else.
 const MAX_LEN: u64 = 256 << 20;
 
-/// A terminal's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The position it holds for.
     pub position: u64,
-    /// What was stored.
     pub blob: Vec<u8>,
     /// How many changes of size it contains.
     pub resizes: u64,

@@ -21,7 +21,6 @@ const RING_ID: usize = 24;
 const GENERATION: usize = 32;
 const BOOT: usize = 40;
 const BOOT_LEN: usize = 16;
-/// Total bytes committed.
 pub const HEAD: usize = 56;
 /// Total bytes known to be on disk.
 pub const SYNCED: usize = 64;

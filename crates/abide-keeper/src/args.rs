@@ -14,7 +14,6 @@ pub const OWN_IMAGE: &str = "/proc/self/exe";
 /// What a keeper serves, and how. Everything here is visible in the process list: no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The instance directory.
     #[serde(alias = "unit")]
     pub instance_dir: OsText,
     /// Which run of the instance this is; the exit record carries it.

@@ -13,10 +13,8 @@ use rustix::process::getpid;
 
 use crate::holds_others;
 
-/// One daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Daemon {
-    /// Its process.
     pub process: ProcessIdentity,
     /// The name of its program.
     pub name: String,

@@ -27,14 +27,12 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// How long a keeper that is not wanted any more may take to end.
 const END_WITHIN: Duration = Duration::from_secs(2);
 
-/// Launcher to keeper.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Ask {
     Start { spec: Box<SpawnSpec> },
 }
 
-/// Keeper to launcher.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Answer {
@@ -61,7 +59,6 @@ pub enum LaunchError {
     /// The keeper ended, or was silent for too long.
     #[error("the capsule's keeper {0}; its log is {1}")]
     NoAnswer(&'static str, String),
-    /// The link failed.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The keeper's program could not be started.
@@ -69,10 +66,8 @@ pub enum LaunchError {
     Io(#[from] io::Error),
 }
 
-/// A running capsule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launched {
-    /// The keeper.
     pub keeper: ProcessIdentity,
     /// The first session's process.
     pub session_pid: i32,
@@ -105,7 +100,6 @@ impl Launching {
         }
     }
 
-    /// The keeper's process.
     pub fn keeper(&self) -> &ProcessIdentity {
         &self.keeper
     }

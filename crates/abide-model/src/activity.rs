@@ -80,9 +80,7 @@ impl Says {
 /// What one source says about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// Who says it.
     pub source: Source,
-    /// What.
     pub says: Says,
     /// For how long it has been saying so.
     pub age: Duration,
@@ -102,7 +100,6 @@ impl Evidence {
 /// What a session is doing, and why that is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activity {
-    /// What it is doing.
     pub doing: Doing,
     /// For how long, as far as is known.
     pub age: Duration,

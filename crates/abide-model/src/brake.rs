@@ -37,7 +37,6 @@ impl Account {
 /// How a resume went, for the accounts in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeResult {
-    /// It came up.
     Up,
     /// An agent said that it is not logged in.
     NotLoggedIn,

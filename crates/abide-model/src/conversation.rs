@@ -21,7 +21,6 @@ pub mod reason {
     pub const FRESH: &str = "fresh_session";
     /// The session ran, but nothing was said in it.
     pub const NO_TRANSCRIPT_YET: &str = "no_transcript_yet";
-    /// There was a transcript and it is gone.
     pub const TRANSCRIPT_GONE: &str = "transcript_gone";
     /// The session had no id, and what it wrote was found on disk.
     pub const DISCOVERED: &str = "jsonl_discovery";
@@ -59,7 +58,6 @@ pub enum Located {
 pub struct Candidate {
     /// The agent's id of the conversation.
     pub id: String,
-    /// The transcript.
     pub path: PathBuf,
     /// The directory recorded in it, without links.
     pub cwd: PathBuf,
@@ -76,7 +74,6 @@ pub struct Candidate {
 /// What the operator's own arguments say about the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
-    /// Nothing: abide chooses.
     Nothing,
     /// They choose one; the id if they name it, `None` for a picker or a fork.
     Conversation(Option<String>),
@@ -90,7 +87,6 @@ pub enum Typed {
 /// The conversation that a session is bound to.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound<'a> {
-    /// Its id.
     pub id: &'a str,
     /// Where its transcript is.
     pub located: &'a Located,
@@ -124,7 +120,6 @@ pub struct Beginning<'a> {
     /// Whether it runs a command of the operator's own. Such a wrapper may not have passed an id on, so that what
     /// successive runs of the session wrote is told apart by time alone.
     pub wrapped: bool,
-    /// Transcripts on disk.
     pub candidates: &'a [Candidate],
     /// Every id that any other session was ever in.
     pub claimed: &'a [&'a str],
@@ -148,9 +143,7 @@ impl<'a> Beginning<'a> {
 /// earlier is not its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstTurn {
-    /// Then.
     At(Timestamp),
-    /// Nothing was.
     NotYet,
     /// That was not observed.
     Unknown,
@@ -166,7 +159,6 @@ pub struct Discovery<'a> {
     pub created: Timestamp,
     /// The directory it runs in, without links.
     pub cwd: &'a Path,
-    /// Transcripts on disk.
     pub candidates: &'a [Candidate],
     /// Every id that any other session was ever in.
     pub claimed: &'a [&'a str],
@@ -236,14 +228,10 @@ pub enum Begin {
         prompt: bool,
     },
     /// In an existing conversation.
-    Resume {
-        /// Its id.
-        id: String,
-    },
+    Resume { id: String },
     /// In the conversation it was given, with the same id again, because there is nothing to resume: nothing was said yet,
     /// or it is gone.
     Restart {
-        /// Its id.
         id: String,
         /// Whether the first message in the arguments is said.
         prompt: bool,

@@ -9,9 +9,7 @@ use crate::status::{Ending, Kept};
 /// A decision and why it fell that way. The reason is what logs, `abide explain` and the tests read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided<T> {
-    /// What to do.
     pub decision: T,
-    /// Why, in words.
     pub reason: Cow<'static, str>,
 }
 
@@ -29,7 +27,6 @@ pub enum Stopped {
     LastSessionEnded,
     /// Somebody else told it to stop: a shutdown, an engine, a service manager.
     Signalled,
-    /// It failed.
     Fatal,
 }
 
@@ -60,9 +57,7 @@ pub struct Leaving {
 /// What to do with an instance that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// Remove it.
     Finish(Ending),
-    /// Keep it.
     Keep(Kept),
 }
 

@@ -11,9 +11,7 @@ use crate::recipe::EnvRef;
 /// What the configuration, without the flags of a launch, says about an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configured {
-    /// The role.
     pub role: String,
-    /// Where instances live.
     pub place: Place,
     /// What holds the sessions.
     pub substrate: Substrate,

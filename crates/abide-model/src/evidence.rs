@@ -18,7 +18,6 @@ pub struct FileChange {
 pub struct Ahead {
     /// The branch, or `HEAD` where it is detached.
     pub branch: String,
-    /// How many commits.
     pub commits: u64,
     /// What they are ahead of, or why there is nothing to compare with (`no upstream`, `upstream gone`).
     pub against: String,
@@ -73,7 +72,6 @@ pub enum Verdict {
 /// What happened to the host's repository since a tree was preserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostRepo {
-    /// Nothing.
     Unchanged,
     /// It went on from there; how, line by line.
     Moved(Vec<String>),

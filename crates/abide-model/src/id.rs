@@ -27,7 +27,6 @@ impl InstanceId {
         Self(text)
     }
 
-    /// The canonical spelling.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -140,7 +139,6 @@ impl<'de> Deserialize<'de> for SessionId {
 /// A pid alone is reused; with its start time it is unique within a boot, and the boot id makes it unique for good.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProcessIdentity {
-    /// The process id.
     pub pid: u32,
     /// When it started, in clock ticks since boot.
     pub start: u64,

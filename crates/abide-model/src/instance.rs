@@ -27,7 +27,6 @@ pub struct Scope {
     /// The workspace's name; `None` for a plain directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The directory.
     pub dir: PathBuf,
     /// Fields of a newer abide.
     #[serde(flatten)]
@@ -35,7 +34,6 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// A plain directory.
     pub fn directory(dir: PathBuf) -> Self {
         Self { workspace: None, dir, extra: Extra::default() }
     }
@@ -53,7 +51,6 @@ impl Scope {
 /// A directory as the file system knows it: it keeps this when it is moved within its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirIdentity {
-    /// The file system.
     pub dev: u64,
     /// The directory in it.
     pub ino: u64,
@@ -62,11 +59,9 @@ pub struct DirIdentity {
 /// One change of status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// When.
     pub at: Timestamp,
     /// To which state, e.g. `restorable (kept)`.
     pub to: String,
-    /// Why.
     pub because: String,
     /// Whose decision it was, where it needed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +76,6 @@ pub struct Change {
 pub struct Instance {
     /// The version of this document.
     pub version: u32,
-    /// Who it is.
     pub id: InstanceId,
     /// What the operator calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,6 @@ choices! {
 }
 
 impl Parting {
-    /// The other way.
     #[must_use]
     pub fn other(self) -> Self {
         match self {

@@ -15,7 +15,6 @@ use crate::decide::Decided;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Liveness {
-    /// Its supervisor lives.
     Alive,
     /// Its supervisor is certainly gone.
     Dead,
@@ -36,7 +35,6 @@ impl fmt::Display for Liveness {
 /// The machine, its boot and the PID namespace that a start was made in. What cannot be read is empty, or 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostIdentity {
-    /// The machine id.
     #[serde(default)]
     pub machine: String,
     /// The id of this boot of the kernel.

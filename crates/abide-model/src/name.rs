@@ -21,7 +21,6 @@ pub enum Belonging {
 }
 
 impl Belonging {
-    /// All of them.
     pub const ALL: [Self; 5] = [Self::Container, Self::Dind, Self::Network, Self::Certs, Self::DindData];
 
     const fn suffix(self) -> &'static str {

@@ -10,7 +10,6 @@ use crate::status::Status;
 pub struct LaunchWish {
     /// The agent or command, by the name that its session would have.
     pub program: Option<String>,
-    /// Arguments for it.
     pub args: Vec<String>,
     /// What the instance is called.
     pub name: Option<String>,
@@ -24,7 +23,6 @@ pub struct LaunchWish {
     pub branch: Option<String>,
     /// What holds the sessions.
     pub substrate: Option<Substrate>,
-    /// Where it lives.
     pub place: Option<Place>,
 }
 

@@ -44,7 +44,6 @@ pub enum ManagerFault {
 }
 
 impl ManagerFault {
-    /// What went wrong.
     pub fn why(&self) -> &str {
         match self {
             Self::Absent(why) | Self::Fails(why) | Self::Silent(why) | Self::NoTool(why) => why,
@@ -76,7 +75,6 @@ impl ManagerFault {
 /// What a process is part of, and so what it ends with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Home {
-    /// A login session.
     Login {
         /// Whether logind ends what this login leaves behind; `None` where that is unknown.
         kills: Option<bool>,
@@ -85,7 +83,6 @@ pub enum Home {
     Manager(ManagerEnd),
     /// A service, of a user manager or of the system.
     Service {
-        /// The service.
         name: String,
         /// Whether its end ends what it started; `None` where that is unknown.
         kills: Option<bool>,
@@ -140,13 +137,10 @@ pub enum Placement {
 /// What the next logout does to a plain daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Nothing.
     Survives,
-    /// It ends it.
     Lost,
     /// The daemon ends before any logout: with the service that started it.
     EndsWithService,
-    /// Nobody could tell.
     Unknown,
 }
 

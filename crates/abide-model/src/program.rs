@@ -15,14 +15,10 @@ pub enum Program {
     Agent(String),
     /// A command of the operator's own that ends in a known agent.
     Wrapper {
-        /// The command.
         command: String,
-        /// The agent.
         agent: String,
     },
-    /// The operator's shell.
     Shell,
-    /// Any other command.
     Command(String),
 }
 

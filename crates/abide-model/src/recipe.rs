@@ -103,7 +103,6 @@ impl<'de> Deserialize<'de> for EnvRef {
 /// A directory given to an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// The host's directory.
     pub source: PathBuf,
     /// Where the instance sees it.
     pub target: PathBuf,

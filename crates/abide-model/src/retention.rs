@@ -28,7 +28,6 @@ pub enum Contents {
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For how long.
     pub keep: Duration,
     /// How much of it, in bytes.
     pub bytes: u64,

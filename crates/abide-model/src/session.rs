@@ -95,7 +95,6 @@ impl Astray {
 /// A known agent that runs below a plain command, with a conversation that no resume of the session comes back to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentBelow {
-    /// The agent.
     pub agent: String,
     /// Its id of the conversation.
     pub id: String,
@@ -116,7 +115,6 @@ pub struct Exit {
     /// Whether it was ended together with its capsule, and not by itself: such a session comes back with the instance.
     #[serde(default)]
     pub stopped: bool,
-    /// When.
     pub at: Timestamp,
     /// Why it never came up, if it ended right after its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,7 +211,6 @@ pub struct Session {
     pub agent: Option<String>,
     /// What was started, without anything that only a resume adds.
     pub argv: Vec<String>,
-    /// Where.
     pub cwd: PathBuf,
     /// How often it was started. Events and answers of an earlier process do not count for a later one.
     #[serde(default)]
@@ -221,7 +218,6 @@ pub struct Session {
     /// How its agent was set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Setup>,
-    /// The conversation it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
     /// Another conversation that its agent was seen in, which the session is not bound to.

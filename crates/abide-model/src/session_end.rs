@@ -21,7 +21,6 @@ choices! {
 /// What was left open when an agent's process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interruption {
-    /// What.
     pub cut: Cut,
     /// The question or the error, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +66,6 @@ pub fn interruption(last: &LastActivity) -> Option<Interruption> {
 /// What is known of a session whose process has ended.
 #[derive(Debug, Clone)]
 pub struct SessionEnd<'a> {
-    /// How it ended.
     pub exit: &'a Exit,
     /// Whether it ran an agent.
     pub is_agent: bool,
@@ -90,7 +88,6 @@ pub struct SessionEnd<'a> {
 /// What an end means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// It is over.
     Finished,
     /// Neither it nor its operator wanted it to end: it is kept.
     CutShort,

@@ -64,7 +64,6 @@ pub enum Status {
     /// Set-up is under way. `resuming` is what a resumed instance was before, and becomes again if this start fails:
     /// without it a crash during a resume would look like a failed first set-up, which a sweep may remove.
     Starting {
-        /// Who does it.
         by: ProcessIdentity,
         /// What it was kept as, if this is not its first start.
         resuming: Option<Kept>,
@@ -132,10 +131,7 @@ pub enum Event {
     /// The last session ended and the decision was to remove it.
     LeftFinishing(Ending),
     /// Somebody begins to bring it back.
-    Resume {
-        /// Who does it.
-        by: ProcessIdentity,
-    },
+    Resume { by: ProcessIdentity },
     /// The operator removes it, having seen what goes.
     Discarded(Ending),
     /// It was taken back out of the trash.
@@ -239,7 +235,6 @@ pub fn next(status: &Status, event: &Event) -> Result<Status, Refusal> {
 pub struct Standing {
     /// Where the instance is in its life.
     pub status: Status,
-    /// Since when.
     pub since: Timestamp,
     /// What led to it, in words.
     pub because: String,

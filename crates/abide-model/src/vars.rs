@@ -32,7 +32,6 @@ pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
-/// The operator's shell.
 pub const SHELL: &str = "SHELL";
 /// What kind of terminal this is.
 pub const TERM: &str = "TERM";

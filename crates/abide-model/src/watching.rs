@@ -26,7 +26,6 @@ pub trait Watcher: std::fmt::Debug {
 /// What a watcher is shown of a session.
 #[derive(Debug)]
 pub struct Look<'a> {
-    /// When this is.
     pub now: Instant,
     /// The title of its terminal.
     pub title: &'a str,
@@ -63,7 +62,6 @@ pub const INFERRED: &str = "inferred";
 /// Tells what a hook of a session's agent was called for. Only that agent's own hooks are believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookReport {
-    /// The session.
     pub session: SessionId,
     /// The run of the instance that the hook belongs to.
     pub generation: u64,

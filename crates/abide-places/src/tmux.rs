@@ -70,7 +70,6 @@ pub enum Unusable {
     /// It is not there, or does not say what it is.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// It is too old.
     #[error("{0} is too old, 3.2 or later is needed")]
     TooOld(String),
 }
@@ -95,7 +94,6 @@ pub struct NewSession<'a> {
 pub struct Window<'a> {
     /// What it is called.
     pub name: &'a str,
-    /// Where it starts.
     pub cwd: &'a Path,
     /// What runs in it.
     pub argv: &'a [OsString],
@@ -130,7 +128,6 @@ impl Server {
         Some(Self::at(OsStr::from_bytes(socket)))
     }
 
-    /// Where its socket is.
     pub fn socket(&self) -> &Path {
         &self.socket
     }

@@ -29,7 +29,6 @@ pub enum Error {
     /// Somebody else is changing it.
     #[error("{} is in use{}", path.display(), in_use(*holder, *waited))]
     Locked {
-        /// What is locked.
         path: PathBuf,
         /// Who holds the lock, where that is known.
         holder: Option<u32>,
@@ -38,38 +37,26 @@ pub enum Error {
     },
     /// Nobody decided to remove it.
     #[error("{} is {status}, and only what is ending goes to the trash; `abide eject {id}` ends it", id.display_name())]
-    NotEnding {
-        /// Which instance.
-        id: InstanceId,
-        /// What it is.
-        status: String,
-    },
+    NotEnding { id: InstanceId, status: String },
     /// The trash does not hold it.
     #[error("there is no `{0}` in the trash; `abide trash list` shows what there is")]
     NotInTrash(String),
     /// The place it would go to is taken.
     #[error("{} is there already and is left alone; move it away, then try again", path.display())]
-    Taken {
-        /// The place.
-        path: PathBuf,
-    },
+    Taken { path: PathBuf },
     /// Every id that was tried is taken.
     #[error("no free instance id was found, so this machine's random numbers repeat; try again")]
     NoFreeId,
     /// What should be written could not be read back.
     #[error("the manifest of {} would be unreadable ({reason}) and was not written; this is a bug in abide, please report it", id.display_name())]
     Unwritable {
-        /// Which instance.
         id: InstanceId,
         /// What is wrong with it.
         reason: String,
     },
     /// Another file system is mounted inside something that should be deleted.
     #[error("{} is a mount point, and nothing on it is deleted; unmount it, then run `abide prune`", path.display())]
-    Mounted {
-        /// Where.
-        path: PathBuf,
-    },
+    Mounted { path: PathBuf },
     /// The operation is done, but the disk did not confirm it.
     #[error("it is done, but a power cut now could undo it: {0}")]
     NotDurable(IoFailure),
@@ -103,13 +90,11 @@ fn in_use(holder: Option<u32>, waited: Duration) -> String {
 /// Why an instance could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is not there.
     #[error("there is no instance {}; `abide ls` lists those there are, `abide trash` those that were removed", .0.display_name())]
     NotFound(InstanceId),
     /// It is there, and can not be understood. It may hold work, so nothing touches it.
     #[error("{} is damaged: {reason}. It is left exactly as it is; `abide doctor` says what can be done", id.display_name())]
     Damaged {
-        /// Which instance.
         id: InstanceId,
         /// What is wrong with it.
         reason: Damage,
@@ -128,7 +113,6 @@ pub enum ResolveError {
     /// It names something that was removed.
     #[error("`{}` is in the trash; `abide trash restore {id}` brings it back", Safe(word))]
     InTrash {
-        /// The word.
         word: String,
         /// What it names there.
         id: InstanceId,
@@ -136,7 +120,6 @@ pub enum ResolveError {
     /// Several are called that, or begin so.
     #[error("`{}` could be {}; type more of the id", Safe(word), one_of(matches))]
     Ambiguous {
-        /// The word.
         word: String,
         /// What it could mean.
         matches: Vec<InstanceId>,

@@ -112,7 +112,6 @@ impl InstanceLock {
         self.store.layout().instance_dir(self.id())
     }
 
-    /// Replaces the manifest.
     pub fn write(&mut self, instance: &Instance) -> Result<()> {
         let id = self.id();
         if instance.id != id {

@@ -64,12 +64,10 @@ impl Layout {
         self.home.join("cache")
     }
 
-    /// Where logs are.
     pub fn log_dir(&self) -> PathBuf {
         self.home.join(LOG)
     }
 
-    /// The log.
     pub fn log_file(&self) -> PathBuf {
         self.log_dir().join("abide.log")
     }

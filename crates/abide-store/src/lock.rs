@@ -22,7 +22,6 @@ use crate::layout::LOCK;
 pub(crate) enum Hold {
     /// Others that share it.
     Shared,
-    /// Nobody.
     Alone,
 }
 

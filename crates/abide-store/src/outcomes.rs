@@ -16,17 +16,13 @@ use abide_sys::atomic;
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// When.
     pub at: Timestamp,
-    /// Which instance.
     pub id: InstanceId,
     /// What it was launched from.
     pub scope: String,
-    /// With which role.
     pub role: String,
     /// What became of it: `removed`, `kept`, `restored`, `purged`, ….
     pub outcome: String,
-    /// Why.
     pub reason: String,
     /// Whose decision it was, where it needed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

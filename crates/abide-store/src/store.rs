@@ -75,7 +75,6 @@ impl Store {
         Self { patience, ..self }
     }
 
-    /// Where everything is.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -74,7 +74,6 @@ fn fill(file: &OwnedFd, mut bytes: &[u8]) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// A random number.
 pub fn random() -> rustix::io::Result<u64> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// What the passwd file says about a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasswdEntry {
-    /// The login name.
     pub name: String,
     /// The home directory; `None` where the entry names none.
     pub home: Option<PathBuf>,

@@ -22,38 +22,21 @@ const OUTPUT_LIMIT: usize = 16 << 20;
 /// Why a command gave no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// It is not there.
     #[error("{program}: not found on PATH")]
-    NotFound {
-        /// The program.
-        program: String,
-    },
+    NotFound { program: String },
     /// It could not be started or waited for.
     #[error("{program}: {source}")]
-    Io {
-        /// The program.
-        program: String,
-        /// What went wrong.
-        source: io::Error,
-    },
+    Io { program: String, source: io::Error },
     /// It did not finish in time, and was killed together with its children.
     #[error("{program}: no answer within {}", human(*.limit))]
     TimedOut {
-        /// The program.
         program: String,
         /// How long it had.
         limit: Duration,
     },
     /// It ended with a failure.
     #[error("{program}: {}{}", describe(*.status), telling_line(.stderr))]
-    Failed {
-        /// The program.
-        program: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// What it said.
-        stderr: String,
-    },
+    Failed { program: String, status: ExitStatus, stderr: String },
 }
 
 fn human(limit: Duration) -> String {
@@ -85,9 +68,7 @@ fn telling_line(stderr: &str) -> String {
 /// What a command printed.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Its exit status.
     pub status: ExitStatus,
-    /// Its standard output.
     pub stdout: Vec<u8>,
     /// Its standard error, with bytes that are not UTF-8 replaced.
     pub stderr: String,

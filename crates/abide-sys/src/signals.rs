@@ -57,10 +57,8 @@ impl SignalFd {
     }
 }
 
-/// A signal that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrivedSignal {
-    /// Its number.
     pub signal: i32,
     /// The value that came with it; `None` for a plain signal.
     pub value: Option<i32>,
@@ -74,7 +72,6 @@ impl AsFd for SignalFd {
 
 /// The signals that concern a program at a terminal, taken over while it has the terminal and given back afterwards.
 pub struct Taken {
-    /// Where they arrive.
     pub fd: SignalFd,
     before: libc::sigset_t,
 }

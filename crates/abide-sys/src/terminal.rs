@@ -87,7 +87,6 @@ impl Terminal {
         Ok(())
     }
 
-    /// Gives it back.
     pub fn leave(&mut self) {
         self.pending.clear();
         self.written = 0;

@@ -81,7 +81,6 @@ pub(crate) fn is_never_set(number: u16) -> bool {
     NEVER.contains(&number)
 }
 
-/// All switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModeSet(pub(crate) u64);
 
@@ -126,7 +125,6 @@ impl ModeSet {
 /// Which mouse events a program wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MouseMode {
-    /// None.
     #[default]
     None,
     /// Presses only (9).
@@ -161,7 +159,6 @@ impl MouseMode {
 /// How mouse events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MouseEncoding {
-    /// Three bytes.
     #[default]
     X10,
     /// Three characters (1005).

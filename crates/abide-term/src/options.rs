@@ -23,11 +23,8 @@ impl Size {
 /// A colour of eight bits per channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rgb {
-    /// Red.
     pub r: u8,
-    /// Green.
     pub g: u8,
-    /// Blue.
     pub b: u8,
 }
 

@@ -19,7 +19,6 @@ pub enum Event {
     Title(String),
     /// A desktop notification (OSC 9, OSC 99, OSC 777).
     Notify {
-        /// What it says.
         text: String,
         /// The body of the sequence that makes a terminal show it, made safe.
         sequence: String,
@@ -30,7 +29,6 @@ pub enum Event {
     Clipboard {
         /// Which one, as the letters of the sequence: `c`, `p`, `s0` …
         selection: String,
-        /// What is to be in it.
         data: Vec<u8>,
     },
     /// The program reported what it is doing (OSC 7501).

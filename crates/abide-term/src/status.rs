@@ -15,7 +15,6 @@ const MAX_TEXT: usize = 4 << 10;
 pub enum ProgramState {
     /// Waiting for the operator to begin something.
     Idle,
-    /// Busy.
     Working,
     /// Finished what it was asked for.
     Done,
@@ -27,7 +26,6 @@ pub enum ProgramState {
     Other(String),
 }
 
-/// One report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramStatus {
     /// What the program is doing.
@@ -38,7 +36,6 @@ pub struct ProgramStatus {
     pub app: Option<String>,
     /// What it waits for: `permission`, `question` …
     pub kind: Option<String>,
-    /// Progress in percent.
     pub progress: Option<u8>,
     /// A title for the activity.
     pub title: Option<String>,

@@ -9,10 +9,8 @@ use crate::screen::print::cell_text;
 use crate::status::ProgramStatus;
 use crate::vt::Vt;
 
-/// The shape of the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CursorShape {
-    /// A filled cell.
     #[default]
     Block,
     /// A line under the cell.
@@ -21,7 +19,6 @@ pub enum CursorShape {
     Bar,
 }
 
-/// The cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Column, from 0.
@@ -30,9 +27,7 @@ pub struct Cursor {
     pub y: u16,
     /// Whether it is shown.
     pub visible: bool,
-    /// Its shape.
     pub shape: CursorShape,
-    /// Whether it blinks.
     pub blinking: bool,
     /// Whether a program asked for it to look like this.
     pub chosen: bool,
@@ -123,7 +118,6 @@ impl Term {
         }
     }
 
-    /// The size.
     #[must_use]
     pub fn size(&self) -> Size {
         self.vt.size
@@ -166,7 +160,6 @@ impl Term {
         self.version
     }
 
-    /// The cursor.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         let vt = &self.vt;
@@ -205,7 +198,6 @@ impl Term {
         }
     }
 
-    /// The window title.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.vt.titles.window

@@ -7,7 +7,6 @@ pub(crate) const MAX_STACK: usize = 10;
 /// The icon's title, where a program names one of the two: nobody sees it here.
 const ICON: u16 = 1;
 
-/// The titles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Titles {
     pub(crate) window: String,

@@ -24,7 +24,6 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty one.
     pub fn new(cols: usize, rows: usize) -> Self {
         Self { cols, cells: vec![BLANK; cols * rows] }
     }

@@ -1,27 +1,17 @@
 //! What was typed, as keys.
 
-/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// A character.
     Char(char),
-    /// Return.
     Enter,
-    /// Escape.
     Esc,
     /// The key that takes the last character back.
     Backspace,
-    /// One up.
     Up,
-    /// One down.
     Down,
-    /// A screenful up.
     PageUp,
-    /// A screenful down.
     PageDown,
-    /// To the first.
     Home,
-    /// To the last.
     End,
     /// Ctrl-C or Ctrl-D: whoever pressed it wants out.
     Quit,

@@ -11,7 +11,6 @@ use unicode_width::UnicodeWidthStr;
 /// What a piece of text is to the reader. Colours are an accent on top of words that already say it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Text.
     #[default]
     Plain,
     /// What may be overlooked.
@@ -20,7 +19,6 @@ pub enum Tone {
     Strong,
     /// Where the operator is: the marked row, a key.
     Accent,
-    /// All is well.
     Good,
     /// Worth a second look.
     Warn,
@@ -39,7 +37,6 @@ pub struct Span {
     elastic: bool,
 }
 
-/// One line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line(Vec<Span>);
 
@@ -88,12 +85,10 @@ impl Line {
         Self(self.0.iter().map(|span| Span { tone: tone(span.tone), ..span.clone() }).collect())
     }
 
-    /// Its pieces.
     pub fn spans(&self) -> &[Span] {
         &self.0
     }
 
-    /// Its text alone.
     pub fn text(&self) -> String {
         self.0.iter().map(|span| span.text.as_str()).collect()
     }

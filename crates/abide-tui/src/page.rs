@@ -19,7 +19,6 @@ pub struct Page<A> {
     pub marked: usize,
     /// What Enter answers, where that is not the marked choice.
     pub enter: Option<Key<A>>,
-    /// What Esc answers.
     pub esc: Key<A>,
     /// What Ctrl-C answers, and what is answered when the terminal goes away or somebody ends us: it must do no harm.
     pub lost: Key<A>,
@@ -35,12 +34,10 @@ pub type Key<A> = (A, &'static str);
 pub struct Item {
     /// How far it is indented: a row belongs to the nearest one above that is indented less.
     pub level: usize,
-    /// What it says.
     pub line: Line,
 }
 
 impl Item {
-    /// A row.
     pub fn new(level: usize, line: impl Into<Line>) -> Self {
         Self { level, line: line.into() }
     }
@@ -49,7 +46,6 @@ impl Item {
 /// An answer to choose.
 #[derive(Debug, Clone)]
 pub struct Choice<A> {
-    /// What it says.
     pub line: Line,
     /// What is shown of it while it is marked.
     pub detail: Vec<Line>,
@@ -57,7 +53,6 @@ pub struct Choice<A> {
     pub key: Option<char>,
     /// Whether a filter may hide it.
     pub hides: bool,
-    /// The answer.
     pub answer: A,
 }
 
@@ -71,7 +66,6 @@ impl<A> Choice<A> {
 /// Where the operator is in a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
-    /// The marked choice.
     pub marked: usize,
     /// The first row of the list that is shown, among those that pass the filter.
     pub top: usize,

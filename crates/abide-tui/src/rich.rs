@@ -29,7 +29,6 @@ pub(crate) struct Stage {
     shown: Vec<Vec<u8>>,
 }
 
-/// What there is to do.
 enum Event {
     Keys(Vec<Key>),
     /// The screen has to be drawn anew.

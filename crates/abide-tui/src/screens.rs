@@ -28,7 +28,6 @@ pub use preserved::{
 /// Whom a question is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Its id.
     pub id: InstanceId,
     /// What the operator calls it.
     pub name: Option<String>,

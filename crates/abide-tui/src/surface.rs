@@ -11,9 +11,7 @@ use abide_sys::terminal::size_of;
 pub enum Surface {
     /// As dialogs that take the whole screen.
     Rich,
-    /// As numbered text.
     Plain,
-    /// Not at all.
     None,
 }
 

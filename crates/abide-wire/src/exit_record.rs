@@ -52,7 +52,6 @@ pub struct ExitRecord {
     /// In the words of whoever asked for it, or what went wrong.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// When it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ms: Option<u64>,
     /// The sessions of this run, in the order in which they were started.
@@ -63,13 +62,10 @@ pub struct ExitRecord {
 /// One session of a run: enough to start it again, without its environment, which may hold secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSession {
-    /// The session.
     pub id: SessionId,
     /// What the operator calls it.
     pub name: String,
-    /// What was started.
     pub argv: Vec<OsText>,
-    /// Where.
     pub cwd: OsText,
     /// When it was started, in milliseconds since 1970; absent in the record of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]

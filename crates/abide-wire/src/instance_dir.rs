@@ -109,7 +109,6 @@ impl InstanceDir {
         self.0.join("state").join(format!("{session}.heard.json"))
     }
 
-    /// Holds the journals.
     pub fn journal_dir(&self) -> PathBuf {
         self.0.join("journal")
     }

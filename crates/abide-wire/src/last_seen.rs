@@ -14,7 +14,6 @@ use crate::session::SessionId;
 /// What one session was last seen doing, and what was typed into it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastSeen {
-    /// What it was doing.
     #[serde(default)]
     pub doing: Doing,
     /// Whether a source that knows its program said so.
@@ -42,7 +41,6 @@ pub struct LastSeen {
 pub struct LastSeenAll {
     /// Which run of the instance it is about.
     pub generation: u64,
-    /// By session.
     #[serde(default)]
     sessions: BTreeMap<String, LastSeen>,
 }

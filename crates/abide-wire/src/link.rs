@@ -27,7 +27,6 @@ use crate::session::{Exit, SessionId, Size, SpawnSpec};
 /// The version of what is said here. A mux refuses a keeper that says more than it knows.
 pub const LINK_VERSION: u32 = 1;
 
-/// The longest message.
 pub const MAX_MESSAGE: usize = 1 << 20;
 /// Longer messages travel in a memfd. Well below every system's default send buffer.
 const MAX_INLINE: usize = 32 << 10;
@@ -48,7 +47,6 @@ pub enum ToMux {
         link: u32,
         /// Which run of the instance this is.
         generation: u64,
-        /// The instance directory.
         instance_dir: OsText,
         /// What the launcher wants of the mux; not understood by the keeper.
         options: serde_json::Value,
@@ -59,12 +57,7 @@ pub enum ToMux {
     /// A session exists; carries its PTY master. Sent for every session at start, and for each new one.
     Session(SessionInfo),
     /// The session's process ended. Its last output may still be in the PTY: read on, then say [`ToKeeper::Drained`].
-    Exited {
-        /// Which session.
-        id: SessionId,
-        /// How it ended.
-        exit: Exit,
-    },
+    Exited { id: SessionId, exit: Exit },
     /// A [`ToKeeper::Spawn`] failed.
     SpawnFailed {
         /// The number of the request.
@@ -75,15 +68,9 @@ pub enum ToMux {
         text: String,
     },
     /// The capsule is stopping: tell the clients, and read the sessions to their end.
-    Shutdown {
-        /// Why.
-        note: String,
-    },
+    Shutdown { note: String },
     /// The upgrade that was asked for will not happen; everything goes on as before.
-    UpgradeFailed {
-        /// Why.
-        text: String,
-    },
+    UpgradeFailed { text: String },
     /// Finish (bring the journals to disk, say good-bye) and exit: there is nothing more to do, or a new mux takes over.
     Retire,
     /// A message of a newer keeper.
@@ -97,7 +84,6 @@ pub struct SessionInfo {
     /// The number of the [`ToKeeper::Spawn`] that this answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<u64>,
-    /// The session.
     pub id: SessionId,
     /// What the operator called it when it was started.
     pub name: String,
@@ -125,7 +111,6 @@ pub enum ToKeeper {
     Spawn {
         /// A number of the mux's choosing.
         request: u64,
-        /// What to start.
         spec: Box<SpawnSpec>,
     },
     /// The same with the environment and file mode mask of a session that runs, which only the keeper knows.
@@ -138,38 +123,18 @@ pub enum ToKeeper {
         like: SessionId,
     },
     /// Send a signal to the session's process group.
-    Signal {
-        /// Which session.
-        id: SessionId,
-        /// The signal's number.
-        signal: i32,
-    },
+    Signal { id: SessionId, signal: i32 },
     /// End the session: politely first, then its whole process tree by force.
-    Kill {
-        /// Which session.
-        id: SessionId,
-    },
+    Kill { id: SessionId },
     /// Everything that the session wrote was read: the keeper may close its PTY. Believed only after
     /// [`ToMux::Exited`]: a living process may open its terminal again.
-    Drained {
-        /// Which session.
-        id: SessionId,
-    },
+    Drained { id: SessionId },
     /// Stop the capsule, because the operator wants so.
-    Shutdown {
-        /// In whose words.
-        note: String,
-    },
+    Shutdown { note: String },
     /// Another process told the mux to end, as a logout does. It ends, and another mux may follow.
-    Signalled {
-        /// The signal's number.
-        signal: i32,
-    },
+    Signalled { signal: i32 },
     /// Continue on another binary, without ending a session.
-    Upgrade {
-        /// The new binary.
-        exe: OsText,
-    },
+    Upgrade { exe: OsText },
     /// A message of a newer mux.
     #[serde(other)]
     Unknown,
@@ -192,7 +157,6 @@ pub enum LinkError {
     /// What arrived is not a message.
     #[error("not a message of this protocol: {0}")]
     Malformed(String),
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -212,7 +176,6 @@ impl From<Errno> for LinkError {
 pub struct Link(OwnedFd);
 
 impl Link {
-    /// Two connected ends.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (a, b) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;

@@ -15,7 +15,6 @@ pub struct MuxOptions {
     pub journal_bytes: u64,
     /// The key that begins a command.
     pub prefix: PrefixKey,
-    /// Where the status bar is.
     pub status_bar: StatusBar,
     /// Whether programs may write to the clients' clipboards.
     pub clipboard: bool,
@@ -49,7 +48,6 @@ impl Default for MuxOptions {
 pub struct LiveSettings {
     /// The key that begins a command.
     pub prefix: PrefixKey,
-    /// Where the status bar is.
     pub status_bar: StatusBar,
     /// Whether programs may write to the clients' clipboards.
     pub clipboard: bool,

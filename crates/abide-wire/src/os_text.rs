@@ -25,7 +25,6 @@ impl OsText {
         Path::new(&self.0)
     }
 
-    /// The raw bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }

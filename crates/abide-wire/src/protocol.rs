@@ -39,7 +39,6 @@ pub struct Hello {
     /// The sender's software version, for people.
     #[serde(default)]
     pub version: String,
-    /// The sender's process.
     #[serde(default)]
     pub pid: i32,
     /// The run of the instance, as far as the sender knows it.
@@ -65,7 +64,6 @@ impl Hello {
     "this side speaks protocol {ours:?} and the other {theirs:?}; use the same abide version for both (`abide upgrade`)"
 )]
 pub struct VersionMismatch {
-    /// What we speak.
     pub ours: Vec<u32>,
     /// What the other side speaks.
     pub theirs: Vec<u32>,

@@ -13,7 +13,6 @@ use crate::os_text::OsText;
 pub struct Size {
     /// Columns.
     pub cols: u16,
-    /// Rows.
     pub rows: u16,
 }
 

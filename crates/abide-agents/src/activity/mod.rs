@@ -54,9 +54,7 @@ impl Signs {
 /// What one source says now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// What it says.
     pub says: Says,
-    /// How, for people.
     pub detail: String,
     /// What the operator is asked.
     pub question: Option<String>,
@@ -72,11 +70,9 @@ impl Statement {
 /// What the launcher tells the mux about an agent's session, so that it can be watched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// The agent's name.
     pub agent: String,
     /// Where it keeps its conversations.
     pub config_dir: PathBuf,
-    /// Where it runs.
     pub cwd: PathBuf,
     /// The conversation it was started in, if that is known.
     pub conversation: Option<String>,

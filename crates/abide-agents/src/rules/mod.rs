@@ -23,7 +23,6 @@ pub struct Rules {
     screen: Vec<Rule>,
 }
 
-/// One rule.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -58,7 +57,6 @@ fn last() -> usize {
 /// What a rule that fits says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// What it means.
     pub says: Says,
     /// Which rule said so.
     pub rule: String,
@@ -67,7 +65,6 @@ pub struct Reading {
 }
 
 impl Rules {
-    /// Reads rules.
     pub fn parse(text: &str) -> Result<Self, toml_edit::de::Error> {
         toml_edit::de::from_str(text)
     }

@@ -20,7 +20,6 @@ use crate::target;
 /// What to take up instead of a new conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Take {
-    /// This conversation itself.
     Adopt(String),
     /// A copy of this conversation, or of the one that this session is in.
     Fork(String),
@@ -29,10 +28,8 @@ pub enum Take {
 /// Why a conversation was not taken up.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
-    /// There is none.
     #[error("there is no conversation `{0}` of this directory; `abide conversations` lists what there is")]
     NotFound(String),
-    /// Several are meant.
     #[error("`{0}` means more than one conversation; write more of the id")]
     Several(String),
     /// The session is in none.
@@ -46,22 +43,10 @@ pub enum TakeError {
         "{agent} goes on with a conversation only in the directory in which it was held, and {id} was held in {}; \
          {}", dir.display(), way_there(dir)
     )]
-    HeldElsewhere {
-        /// The agent.
-        agent: String,
-        /// The conversation.
-        id: String,
-        /// The directory.
-        dir: PathBuf,
-    },
+    HeldElsewhere { agent: String, id: String, dir: PathBuf },
     /// Another session or process is in it.
     #[error("{by} is in conversation {id}; {}, or `abide load --fork {id}` begins a copy of it", by.way_out())]
-    Held {
-        /// The conversation.
-        id: String,
-        /// What is in it.
-        by: HeldBy,
-    },
+    Held { id: String, by: HeldBy },
     /// What is on disk could not be told from what others hold.
     #[error(transparent)]
     Store(#[from] Error),

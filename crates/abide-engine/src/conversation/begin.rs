@@ -23,7 +23,6 @@ use crate::start::launch::Surroundings;
 
 /// How an agent's session is started.
 pub(crate) struct Launch {
-    /// The command line.
     pub argv: Vec<String>,
     /// What the operator should know about it.
     pub notices: Vec<String>,

@@ -15,11 +15,8 @@ use crate::conversation::claims::{Claims, Who};
 pub enum HeldBy {
     /// A session of abide that is bound to it, by its name.
     Session(String),
-    /// A process.
     Process {
-        /// The agent.
         agent: String,
-        /// The process.
         pid: i32,
         /// The session that it runs in, if it runs in one.
         within: Option<String>,

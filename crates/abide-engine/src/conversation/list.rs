@@ -27,7 +27,6 @@ pub struct Listing {
     pub conversations: Vec<Row>,
 }
 
-/// One conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// The agent that it was held with, as it is started.
@@ -44,7 +43,6 @@ pub struct Row {
     pub bytes: u64,
     /// Whether a session is in it.
     pub claim: Claim,
-    /// The session that is in it, or was.
     pub session: Option<String>,
     /// The process that is in it, if that is known and no session is bound to it.
     pub process: Option<i32>,
@@ -60,7 +58,6 @@ pub enum Claim {
     Held,
     /// One was, and has begun another, was closed or removed.
     Left,
-    /// None ever was.
     Free,
 }
 

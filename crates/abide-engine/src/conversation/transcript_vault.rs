@@ -181,7 +181,6 @@ impl<'a> Vault<'a> {
 /// What was put back of a conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Restored {
-    /// Something was gone.
     pub missing: bool,
     /// Something was damaged, and is here now.
     pub beside: Vec<PathBuf>,

@@ -14,12 +14,7 @@ use crate::start::moved;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WayBack {
     /// By taking its one conversation up in the directory that it was launched from.
-    Adopt {
-        /// The conversation.
-        id: String,
-        /// The directory.
-        dir: PathBuf,
-    },
+    Adopt { id: String, dir: PathBuf },
     /// By restoring the instance: it had several conversations, or one that is resumed only where it was held.
     Restore(InstanceId),
 }

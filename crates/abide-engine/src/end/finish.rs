@@ -40,9 +40,7 @@ pub enum Outcome {
     Running,
     /// It is kept, for this reason.
     Kept(String),
-    /// It was removed.
     Removed {
-        /// Why.
         because: String,
         /// What stays behind elsewhere, and how to remove it.
         left: Vec<String>,

@@ -23,7 +23,6 @@ struct Keeper {
     process: ProcessIdentity,
     /// Where its lock file is, or was.
     lock: PathBuf,
-    /// Which file that is.
     file: (u64, u64),
 }
 
@@ -32,7 +31,6 @@ struct Keeper {
 pub struct OrphanedCapsule {
     /// The instance that it was of.
     pub id: InstanceId,
-    /// Its keeper.
     pub keeper: ProcessIdentity,
     /// The programs that run in it.
     pub programs: Vec<String>,

@@ -43,7 +43,6 @@ fn instance_of(pid: i32) -> Option<InstanceId> {
 /// A process that has outlived the capsule of its instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Leftover {
-    /// Its number.
     pub pid: i32,
     /// The name of its program.
     pub name: String,
@@ -57,7 +56,6 @@ pub struct SessionProcesses {
 }
 
 impl SessionProcesses {
-    /// Those of now.
     pub fn look() -> Self {
         let own = std::process::id().cast_signed();
         let all: Vec<Stat> = Stat::all().collect();

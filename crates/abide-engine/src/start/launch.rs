@@ -26,7 +26,6 @@ use crate::{substrate, trees};
 
 /// What a start needs to know beyond the instance itself.
 pub struct Surroundings<'a> {
-    /// Where instances are.
     pub store: &'a Store,
     /// The settings of the scope.
     pub settings: &'a Settings,
@@ -65,11 +64,9 @@ pub struct Started {
 /// A session that could not be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotStarted {
-    /// The session.
     pub session: abide_model::SessionId,
     /// What the operator calls it.
     pub name: String,
-    /// What went wrong.
     pub why: String,
 }
 

@@ -31,7 +31,6 @@ pub struct Request {
     pub program: Option<String>,
     /// The known agent that the command ends in.
     pub runs_as: Option<String>,
-    /// Arguments for it.
     pub args: Vec<String>,
     /// What to call the instance.
     pub name: Option<String>,
@@ -51,10 +50,8 @@ pub struct Request {
     pub wish: Wish,
 }
 
-/// What was started.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The instance.
     pub id: InstanceId,
     /// What runs in it, and why that.
     pub program: Decided<Program>,
@@ -248,7 +245,6 @@ pub(crate) fn argv(
     argv
 }
 
-/// The operator's shell.
 pub fn shell(env: &BTreeMap<OsString, OsString>) -> String {
     let set = env.get(OsStr::new(vars::SHELL)).map(|shell| shell.to_string_lossy().into_owned());
     set.filter(|shell| shell.starts_with('/')).unwrap_or_else(|| "/bin/sh".to_owned())

@@ -29,9 +29,7 @@ pub(crate) fn identity(path: &Path) -> Option<DirIdentity> {
 /// A directory that a resume of an instance needs and that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingDirectory {
-    /// The instance.
     pub id: InstanceId,
-    /// The directory.
     pub dir: PathBuf,
     /// Where it is now.
     pub whereabouts: Whereabouts,
@@ -47,12 +45,7 @@ pub enum Whereabouts {
     /// In a directory of the instance that is still there, so that only this part of it is gone.
     PartOfOther,
     /// abide's own directory was moved, and with it the trees of the instance.
-    WithHome {
-        /// Where that was.
-        from: PathBuf,
-        /// Where it is.
-        to: PathBuf,
-    },
+    WithHome { from: PathBuf, to: PathBuf },
 }
 
 impl fmt::Display for MissingDirectory {

@@ -32,9 +32,7 @@ const LAST_LINES: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{session} ended right after its start ({exit}): {}", reason(.fatal, .last))]
 pub struct BootFailure {
-    /// The session.
     pub session: String,
-    /// How it ended.
     pub exit: Exit,
     /// What its last words mean, if they are known.
     pub fatal: Option<Fatal>,

@@ -14,7 +14,6 @@ pub(crate) const STASH: &str = "refs/stash";
 /// Under this name are the branches that live as long as an instance.
 pub(crate) const SCRATCH: &str = "refs/heads/abide/";
 
-/// One ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ref {
     pub oid: String,
@@ -40,7 +39,6 @@ fn parse(line: &str) -> Option<Ref> {
     Some(Ref { oid, name, upstream: optional(), symref: optional() })
 }
 
-/// What a ref is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RefObject {
     /// The kind of the object that it names.

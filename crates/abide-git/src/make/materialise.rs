@@ -23,12 +23,9 @@ use crate::removal::registration;
 use crate::site::{Record, Site, first_free};
 use crate::{evidence, files};
 
-/// What to make.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
-    /// For which instance.
     pub id: InstanceId,
-    /// The instance directory.
     pub instance_dir: &'a Path,
     /// Which of its mounts; [`Mount::tree`] names the tree.
     pub mount: &'a Mount,
@@ -40,10 +37,8 @@ pub struct Wanted<'a> {
     pub limit: Duration,
 }
 
-/// What was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Materialised {
-    /// The tree.
     pub tree: PathBuf,
     /// The directory in it that stands for the mount's source.
     pub workdir: PathBuf,

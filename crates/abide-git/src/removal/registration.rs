@@ -19,7 +19,6 @@ use crate::gitdir;
 /// A worktree of ours that a repository knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// Whose it is.
     pub id: InstanceId,
     /// Where the tree should be.
     pub tree: PathBuf,

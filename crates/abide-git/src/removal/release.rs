@@ -53,7 +53,6 @@ impl Site {
         self.notes.join(OBJECTS)
     }
 
-    /// The packs with them.
     pub(crate) fn packs(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.saved_objects().join("pack")).into_iter().flatten().flatten();
         entries

@@ -23,7 +23,6 @@ use crate::{files, gitdir};
 /// How the file begins by which a tree is tied to its repository.
 pub(crate) const LINK: &str = "gitdir: ";
 
-/// What came back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The branch of the tree now, for [`Mount::branch`]; it has another name if the old one was taken meanwhile.

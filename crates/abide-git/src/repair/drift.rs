@@ -16,16 +16,13 @@ use crate::site::Site;
 pub enum Drift {
     /// It has new commits, and perhaps lost some.
     Moved {
-        /// The branch.
         branch: String,
         /// Commits it has now and had not then.
         new: u64,
         /// Commits it had then and has not now: it was rewritten.
         lost: u64,
     },
-    /// It is gone.
     Gone {
-        /// The branch.
         branch: String,
     },
     /// The repository itself is gone, or not where it was.

@@ -49,7 +49,6 @@ pub fn protection(mode: UnitMode, facts: &Facts) -> Decided<Protection> {
 pub struct Exposure {
     /// What ends it, and why.
     pub danger: String,
-    /// What protects it.
     pub remedy: String,
 }
 

@@ -32,8 +32,11 @@ pub(crate) enum Mark {
 /// What the bar says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Bar {
-    /// The usual.
-    Tabs { instance: String, tabs: Vec<TabLabel>, right: String },
+    Tabs {
+        instance: String,
+        tabs: Vec<TabLabel>,
+        right: String,
+    },
     /// Something for the operator to read.
     Message(String),
 }

@@ -17,7 +17,6 @@ use crate::screen::scroll::Scroll;
 /// Where everything is. As long as this stays the same, only cells change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// The client's terminal.
     pub size: Size,
     pub bar: StatusBar,
     pub placement: Placement,

@@ -93,7 +93,6 @@ fn cluster(text: &str, wide: bool, strings: &mut Strings) -> Text {
 pub(crate) enum LinkPolicy {
     /// Those that a terminal opens in a browser, an editor or a mail program.
     Harmless,
-    /// Any.
     All,
 }
 

@@ -75,7 +75,6 @@ impl Node {
     }
 }
 
-/// One tab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tab {
     pub id: TabId,

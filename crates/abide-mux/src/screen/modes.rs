@@ -12,7 +12,6 @@ use crate::screen::display::{Charset, Display, ascii};
 pub(crate) struct KeyProtocols {
     /// The kitty keyboard protocol.
     pub kitty: bool,
-    /// xterm's modifyOtherKeys.
     pub modify_other_keys: bool,
 }
 

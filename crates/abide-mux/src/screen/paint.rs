@@ -93,7 +93,6 @@ impl Painter {
         }
     }
 
-    /// Begins a frame.
     pub fn begin(&mut self) {
         self.frame.clear();
         self.frame.extend_from_slice(self.beginning());

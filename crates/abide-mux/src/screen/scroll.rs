@@ -24,9 +24,7 @@ const SEARCH_SLICE: u64 = 4096;
 /// In which way a search goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// To older lines.
     Back,
-    /// To newer ones.
     On,
 }
 
@@ -47,7 +45,6 @@ struct PendingSearch {
 pub(crate) enum SearchStep {
     Goes,
     Found,
-    /// It is nowhere.
     NotFound,
     /// It is nowhere beyond what was found last.
     NoneFurther,

@@ -35,7 +35,6 @@ const MAX_SIDE: u16 = 1000;
 /// What the client's keys go to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Mode {
-    /// To the session.
     #[default]
     Session,
     /// To moving about in what scrolled off.
@@ -50,7 +49,6 @@ pub(crate) enum Mode {
     Help(usize),
 }
 
-/// An attached client.
 #[derive(Debug)]
 pub(crate) struct View {
     pub tab: TabId,
@@ -205,7 +203,6 @@ impl View {
         }
     }
 
-    /// Shows another tab.
     pub fn show(&mut self, tab: TabId) {
         if self.tab != tab {
             self.tab = tab;

@@ -77,7 +77,6 @@ impl Outgoing {
     }
 }
 
-/// A connection.
 pub(crate) struct Client {
     /// Its terminal, if that is lent to us. Closed before the connection, whose end tells the client that it has it back.
     pub lent: Option<Lent>,
@@ -256,7 +255,6 @@ impl Client {
         }
     }
 
-    /// Answers a request.
     pub fn reply<T: Serialize>(&mut self, id: u64, outcome: Result<T, Refusal>) {
         if encode_json(Kind::Reply, &ReplyTo::new(id, outcome), &mut self.out.bytes).is_err() {
             let refusal = Refusal::new(error_code::TOO_LARGE, "the answer is too large; ask for less of it");
@@ -282,7 +280,6 @@ impl Client {
         }
     }
 
-    /// Begins a subscription.
     pub fn subscribe(
         &mut self,
         id: u64,

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::screen::layout::Layout;
 
-/// What is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Saved {
     #[serde(default)]

@@ -13,7 +13,6 @@ use rustix::fs::OFlags;
 
 use crate::server::client::Outgoing;
 
-/// A lent terminal.
 pub(crate) struct Lent {
     terminal: File,
     /// The client has drawn everything that it was sent, and leaves the terminal to us.

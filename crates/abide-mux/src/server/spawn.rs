@@ -34,11 +34,15 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 enum What {
     /// By a request with this number.
-    Spawn { request: u64, focus: bool },
-    /// By a key.
+    Spawn {
+        request: u64,
+        focus: bool,
+    },
     Shell(Where),
     /// By a request with this number.
-    Upgrade { request: u64 },
+    Upgrade {
+        request: u64,
+    },
 }
 
 /// Where a new shell appears.
@@ -46,7 +50,6 @@ enum What {
 pub(crate) enum Where {
     /// In a tab of its own.
     Tab,
-    /// Beside a session.
     Beside(SessionId, Direction),
 }
 

@@ -15,7 +15,6 @@ use crate::session::Session;
 /// The most requests that may be waiting at a time.
 const MAX_WAITS: usize = 1024;
 
-/// One such request.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     client: ClientId,

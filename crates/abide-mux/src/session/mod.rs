@@ -50,7 +50,6 @@ const SETTLED: Duration = Duration::from_secs(1);
 const MAX_NOTIFIED: u32 = 20;
 const NOTIFY_PERIOD: Duration = Duration::from_secs(2);
 
-/// A session.
 pub(crate) struct Session {
     pub id: SessionId,
     pub name: String,

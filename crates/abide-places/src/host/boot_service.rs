@@ -26,12 +26,7 @@ const NEEDED: [&str; 4] = [vars::PATH, vars::SHELL, vars::ABIDE_HOME, vars::XDG_
 pub enum BootError {
     /// The file can not be written or removed.
     #[error("{}: {source}; nothing was changed", path.display())]
-    File {
-        /// The unit's file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// A path that a unit file can not hold.
     #[error("{} can not stand in a unit file; put abide into a directory with an ordinary name", .0.display())]
     OddPath(PathBuf),

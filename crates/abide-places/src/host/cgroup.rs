@@ -26,7 +26,6 @@ pub enum Part<'a> {
     Manager(u32),
     /// A service of this user's manager.
     UserService(u32, &'a str),
-    /// A service of the system.
     SystemService(&'a str),
     /// None of these.
     Elsewhere,

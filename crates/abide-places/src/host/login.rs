@@ -23,7 +23,6 @@ pub struct Login {
     pub root: PathBuf,
     /// Where the user manager has its bus.
     pub runtime_dir: PathBuf,
-    /// The operator's number.
     pub uid: u32,
     /// The operator's name; `None` for somebody who is in no passwd file.
     pub user: Option<String>,

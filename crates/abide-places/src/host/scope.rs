@@ -25,22 +25,17 @@ pub(super) const TO_HAPPEN: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScopeOutcome {
     /// The keeper is in a unit of its own.
-    Enabled {
-        /// The unit.
-        unit: String,
-    },
+    Enabled { unit: String },
     /// The configuration wants none.
     Disabled,
     /// None can be had here, or none would help.
     Unavailable {
-        /// Why.
         why: String,
         /// What the operator should know, where there is something to be done about it.
         warning: Option<String>,
     },
     /// It was wanted, and is not there; the keeper is a plain daemon.
     FellBack {
-        /// Why.
         why: String,
         /// What the operator should know, where there is something to be done about it.
         warning: Option<String>,

@@ -18,7 +18,6 @@ pub(super) const FORMAT: &str = "#{session_id} #{pane_id} #{pane_pid} #{pane_dea
      #{@abide_home} #{@abide_session} #{window_activity} #{pane_width} #{pane_height} #{cursor_x} #{cursor_y} \
      #{cursor_flag} #{alternate_on} #{keypad_cursor_flag} #{session_attached} #{pid} #{pane_title}";
 
-/// A pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pane {
     /// The server's id of the tmux session it is in, as `$3`.
@@ -49,9 +48,7 @@ pub struct Pane {
     pub app_cursor_keys: bool,
     /// How many clients look at the session.
     pub attached: usize,
-    /// The server's process.
     pub server: i32,
-    /// Its title.
     pub title: String,
 }
 

@@ -25,7 +25,6 @@ pub use seen::{Heard, InPane};
 /// How long a pane may take to knock, and either side to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest message.
 const LIMIT: u64 = 4 << 20;
 
 /// What a pane says first.
@@ -40,7 +39,6 @@ struct Knock {
 pub struct Order {
     /// Which run of the instance it is part of.
     pub generation: u64,
-    /// What to start.
     pub spec: SpawnSpec,
 }
 
@@ -88,7 +86,6 @@ impl Drop for Door {
 
 /// A pane that waits to be told what to run. Dropped untold, it ends.
 pub struct Guest {
-    /// The session that it is for.
     pub session: SessionId,
     /// The process in the pane.
     pub pid: u32,

@@ -34,9 +34,7 @@ struct Sender {
 /// A signal, and the value that its sender gave with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuedSignal {
-    /// The signal.
     pub signal: Signal,
-    /// The value.
     pub value: i32,
 }
 

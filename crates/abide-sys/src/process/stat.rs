@@ -10,15 +10,12 @@ const MAX_TREE: usize = 256;
 /// One process, out of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Its number.
     pub pid: i32,
     /// Its state, as a letter.
     state: u8,
     /// The process that is its parent now.
     pub parent: i32,
-    /// Its process group.
     pub group: i32,
-    /// Its session.
     pub session: i32,
     /// The process group that has its terminal.
     pub foreground: i32,

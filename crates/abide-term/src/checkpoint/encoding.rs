@@ -5,7 +5,6 @@
 
 use crate::screen::cell::Cell;
 
-/// Collects bytes.
 #[derive(Default)]
 pub(crate) struct Writer {
     pub(crate) out: Vec<u8>,

@@ -10,9 +10,7 @@ use crate::vt::Vt;
 /// Longest address of a hyperlink, and longest id.
 const MAX_URI: usize = 2 << 10;
 const MAX_LINK_ID: usize = 256;
-/// Longest directory.
 const MAX_CWD: usize = 4 << 10;
-/// Longest notification.
 const MAX_NOTIFICATION: usize = 4 << 10;
 
 impl Vt {

@@ -11,25 +11,18 @@ pub enum Color {
     Default,
     /// An entry of the 256-colour palette.
     Indexed(u8),
-    /// A direct colour.
     Rgb(u8, u8, u8),
 }
 
 /// The shape of an underline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Underline {
-    /// Not underlined.
     #[default]
     None,
-    /// One line.
     Single,
-    /// Two lines.
     Double,
-    /// A wavy line.
     Curly,
-    /// Dots.
     Dotted,
-    /// Dashes.
     Dashed,
 }
 
@@ -60,21 +53,14 @@ pub struct Attrs(u16);
 impl Attrs {
     /// None of them.
     pub const NONE: Self = Self(0);
-    /// Bold.
     pub const BOLD: Self = Self(1);
-    /// Faint.
     pub const DIM: Self = Self(1 << 1);
-    /// Italic.
     pub const ITALIC: Self = Self(1 << 2);
-    /// Blinking.
     pub const BLINK: Self = Self(1 << 3);
     /// Foreground and background swapped.
     pub const INVERSE: Self = Self(1 << 4);
-    /// Not shown.
     pub const HIDDEN: Self = Self(1 << 5);
-    /// Struck through.
     pub const STRIKE: Self = Self(1 << 6);
-    /// A line above.
     pub const OVERLINE: Self = Self(1 << 7);
     /// Not erased by the selective erase functions.
     pub const PROTECTED: Self = Self(1 << 8);
@@ -114,15 +100,12 @@ impl std::ops::BitOr for Attrs {
 /// How a cell looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Text colour.
     pub fg: Color,
-    /// Background colour.
     pub bg: Color,
     /// Colour of the underline; `Default` follows the text.
     pub underline_color: Color,
     /// Shape of the underline.
     pub underline: Underline,
-    /// Everything else.
     pub attrs: Attrs,
 }
 

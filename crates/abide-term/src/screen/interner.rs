@@ -23,7 +23,6 @@ pub(crate) struct Interner {
 
 /// The answer to a request for an id.
 pub(crate) enum Interned {
-    /// Here it is.
     Id(u32),
     /// The table is full: collect, then ask again.
     Full,

@@ -218,8 +218,10 @@ impl Vt {
 /// What two pieces of text make together.
 enum Joined {
     /// A grapheme, shown by cells of this code, that wants two columns or one.
-    Cluster { code: u32, wide: bool },
-    /// Two graphemes.
+    Cluster {
+        code: u32,
+        wide: bool,
+    },
     Apart,
     /// A grapheme that can not be stored.
     NoRoom,

@@ -14,7 +14,6 @@ use crate::page::{Choice, Page};
 /// An instance that one can come back to.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Its id.
     pub id: InstanceId,
     /// What the operator calls it.
     pub name: Option<String>,
@@ -22,7 +21,6 @@ pub struct Candidate {
     pub status: Status,
     /// What led to that, in words.
     pub because: String,
-    /// For how long.
     pub age: Duration,
     /// What its mounts hold; `None` if nobody has looked.
     pub evidence: Option<Vec<MountEvidence>>,
@@ -35,9 +33,7 @@ pub struct Candidate {
 /// What is being launched, or come back to.
 #[derive(Debug, Clone, Copy)]
 pub struct Launch<'a> {
-    /// From where.
     pub scope: &'a Scope,
-    /// With which role.
     pub role: &'a str,
     /// The agent or command, where one was asked for.
     pub program: Option<&'a str>,
@@ -55,7 +51,6 @@ pub enum StartNew {
 /// What the operator comes back to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComeBack {
-    /// A new instance.
     New,
     /// The candidate at this place.
     Resume(usize),

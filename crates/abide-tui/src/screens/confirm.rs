@@ -9,7 +9,6 @@ use crate::page::{Choice, Item, Page};
 pub struct Confirm {
     /// What this is about, in a few words.
     pub title: String,
-    /// The question.
     pub question: String,
     /// What goes, changes or stays.
     pub list: Vec<Item>,

@@ -11,7 +11,6 @@ use crate::page::Page;
 /// What became of showing the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// It was acknowledged.
     GoOn,
     /// The operator goes back to the agent.
     Return,

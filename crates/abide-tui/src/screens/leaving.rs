@@ -20,7 +20,6 @@ pub struct Live {
     pub name: String,
     /// What runs in it.
     pub agent: String,
-    /// What it is doing.
     pub doing: Doing,
     /// For how long, if that is known.
     pub since: Option<Duration>,
@@ -30,10 +29,8 @@ pub struct Live {
     pub returns: Returns,
 }
 
-/// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaving {
-    /// Not to leave.
     Stay,
     /// To leave, and what becomes of each session, in their order.
     Leave(Vec<Parting>),
@@ -44,7 +41,6 @@ pub enum Leaving {
 pub enum Step {
     /// Leave as it is shown.
     Apply,
-    /// Close every session.
     CloseAll,
     /// Detach from every session.
     LeaveAll,

@@ -14,9 +14,7 @@ pub enum MissingDirectoryAnswer {
     ResumeThere,
     /// Show what is known of it.
     Explain,
-    /// Remove it.
     Eject,
-    /// Leave it as it is.
     Leave,
 }
 

@@ -14,7 +14,6 @@ use crate::page::Page;
 pub struct PreservedTree {
     /// Whose trees these are.
     pub subject: Subject,
-    /// What they hold.
     pub mounts: Vec<MountEvidence>,
     /// What became of the host's repository.
     pub host: HostRepo,
@@ -34,11 +33,9 @@ pub enum AskedBy {
 /// What to do with a preserved tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preserved {
-    /// Use it again.
     Resume,
     /// Leave it alone, and start new.
     New,
-    /// Choose again.
     Back,
     /// Nothing: nothing is started.
     Cancel,

@@ -7,9 +7,7 @@ use crate::session::{Exit, SessionId};
 /// Turns the connection into a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Attach {
-    /// The terminal's columns.
     pub cols: u16,
-    /// The terminal's rows.
     pub rows: u16,
     /// Watch only: input is ignored and the size does not count.
     #[serde(default)]
@@ -61,7 +59,6 @@ pub enum TerminalTrait {
 /// The colours of a terminal where a program chooses none: red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Colors {
-    /// Of the text.
     pub fg: [u8; 3],
     /// Of what is behind it.
     pub bg: [u8; 3],
@@ -72,7 +69,6 @@ pub struct Colors {
 pub struct Resize {
     /// Columns.
     pub cols: u16,
-    /// Rows.
     pub rows: u16,
 }
 
@@ -93,7 +89,6 @@ impl Resize {
 /// The last frame of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bye {
-    /// Why it ends.
     pub reason: ByeReason,
     /// The same for people.
     #[serde(default)]
@@ -111,7 +106,6 @@ pub enum ByeReason {
     Detached,
     /// The last session ended.
     SessionEnded,
-    /// The capsule stops.
     Shutdown,
     /// A new mux takes over: connect again.
     Restarting,

@@ -41,7 +41,6 @@ pub enum CallError {
     /// The mux sent what is no reply.
     #[error("the capsule sent something unreadable: {0}; see `abide doctor`")]
     Malformed(String),
-    /// The system refused.
     #[error("talking to the capsule failed: {0}")]
     Io(#[from] io::Error),
 }

@@ -11,7 +11,6 @@ use crate::session::{Exit, SessionId, Size};
 pub struct EventMessage {
     /// The subscription, as [`SubscribeReply`](crate::protocol::SubscribeReply) named it.
     pub subscription: u64,
-    /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -43,55 +42,35 @@ pub enum EventKind {
     Unknown,
 }
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// A session was started.
-    Started {
-        /// Its state.
-        status: Box<SessionStatus>,
-    },
+    Started { status: Box<SessionStatus> },
     /// A session's process ended and its output was read to the end.
-    Exited {
-        /// Which session.
-        session: SessionId,
-        /// How.
-        exit: Exit,
-    },
+    Exited { session: SessionId, exit: Exit },
     /// What a session is doing changed.
     Activity {
-        /// Which session.
         session: SessionId,
         /// What it does now.
         activity: Activity,
     },
     /// A session's title changed.
     Title {
-        /// Which session.
         session: SessionId,
         /// The new title, control characters removed.
         title: String,
     },
     /// A session wants to notify the operator.
     Notification {
-        /// Which session.
         session: SessionId,
         /// The text, control characters removed.
         text: String,
     },
     /// A session rang the bell.
-    Bell {
-        /// Which session.
-        session: SessionId,
-    },
+    Bell { session: SessionId },
     /// A session's terminal has a new size.
-    Resized {
-        /// Which session.
-        session: SessionId,
-        /// The size.
-        size: Size,
-    },
+    Resized { session: SessionId, size: Size },
     /// A client attached or left.
     Clients {
         /// How many are attached now.
@@ -103,10 +82,7 @@ pub enum Event {
         session: SessionId,
     },
     /// The subscriber did not keep up, and this many events were dropped; ask for the status.
-    Lost {
-        /// How many.
-        count: u64,
-    },
+    Lost { count: u64 },
     /// An event of a newer version.
     #[serde(other)]
     Unknown,
@@ -133,11 +109,9 @@ impl Event {
 /// What a session is doing, since when and how we know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
-    /// What.
     pub state: Doing,
     /// For how long, in milliseconds of monotonic time.
     pub for_ms: u64,
-    /// Who says so.
     #[serde(default)]
     pub because: String,
     /// What the operator is asked.

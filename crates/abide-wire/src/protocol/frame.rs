@@ -63,12 +63,10 @@ impl Kind {
     }
 }
 
-/// A received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The number of its kind; see [`Frame::kind`].
     pub raw_kind: u8,
-    /// Its payload.
     pub payload: &'a [u8],
 }
 

@@ -65,7 +65,6 @@ verbs! {
 pub struct Request {
     /// A number of the client's choosing.
     pub id: u64,
-    /// What is asked.
     #[serde(flatten)]
     pub verb: Verb,
 }
@@ -75,7 +74,6 @@ pub struct Request {
 pub struct RequestError {
     /// The request's number, 0 where even that was not readable.
     pub id: u64,
-    /// What to reply.
     pub refusal: Refusal,
 }
 
@@ -105,12 +103,10 @@ impl Request {
 /// The reply to a request: either what was asked for, or why not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplyTo<T> {
-    /// The request's number.
     pub id: u64,
     /// What was asked for.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub ok: Option<T>,
-    /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Refusal>,
 }
@@ -186,9 +182,7 @@ pub struct StatusReply {
     pub generation: u64,
     /// The version of the running software.
     pub version: String,
-    /// The keeper's process.
     pub keeper_pid: i32,
-    /// The mux's process.
     pub mux_pid: i32,
     /// How many clients are attached.
     pub attached: usize,
@@ -205,15 +199,12 @@ pub struct StatusReply {
 /// The state of one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionStatus {
-    /// The session.
     pub id: SessionId,
     /// What the operator calls it.
     pub name: String,
     /// The program it was started with.
     pub program: String,
-    /// Its process.
     pub pid: i32,
-    /// Its terminal's size.
     pub size: Size,
     /// Its terminal's title, control characters removed.
     #[serde(default)]
@@ -221,7 +212,6 @@ pub struct SessionStatus {
     /// Where it says it is working (OSC 7). The path is the program's word: it may not exist, and looking at it may hang.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<OsText>,
-    /// Where its process is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_cwd: Option<OsText>,
     /// How it ended, if it has.
@@ -248,7 +238,6 @@ pub struct Snapshot {
     /// The session; the focused one where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// In which form.
     #[serde(default)]
     pub format: Format,
     /// With the lines that have scrolled off.
@@ -269,23 +258,17 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// Plain lines.
     #[default]
     Text,
     /// Lines with colours and attributes as escape sequences.
     Ansi,
-    /// Cell by cell.
     Cells,
 }
 
-/// A session's screen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotReply {
-    /// The session.
     pub session: SessionId,
-    /// Its size.
     pub size: Size,
-    /// Where the cursor is.
     pub cursor: Cursor,
     /// Whether the alternate screen is shown.
     pub alternate: bool,
@@ -326,7 +309,6 @@ pub struct Cell {
     /// Foreground: `default`, a palette number, or `#rrggbb`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fg: String,
-    /// Background, likewise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bg: String,
     /// Attributes by name, e.g. `bold`, `underline`.
@@ -337,51 +319,41 @@ pub struct Cell {
 /// Starts a session in this capsule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spawn {
-    /// What to start.
     pub spec: Box<SpawnSpec>,
     /// Show it to the attached clients at once.
     #[serde(default)]
     pub focus: bool,
 }
 
-/// The session runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnReply {
-    /// The session.
     pub session: SessionId,
-    /// Its process.
     pub pid: i32,
 }
 
 /// Ends a session: politely first, then by force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {
-    /// The session.
     pub session: SessionId,
 }
 
 /// Sends a signal to a session's process group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
-    /// The session.
     pub session: SessionId,
-    /// The signal's number.
     pub signal: i32,
 }
 
 /// Gives a session's terminal a size; while clients are attached, theirs decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResizeTo {
-    /// The session.
     pub session: SessionId,
-    /// The size.
     pub size: Size,
 }
 
 /// Types into a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Send {
-    /// The session.
     pub session: SessionId,
     /// What to type, in order.
     pub input: Vec<Input>,
@@ -395,16 +367,13 @@ pub enum Input {
     Text(String),
     /// A named key, e.g. `enter`, `ctrl-c`, `up`.
     Key(String),
-    /// Bytes as they are.
     Bytes(Vec<u8>),
 }
 
 /// Waits for something to become true of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// The session.
     pub session: SessionId,
-    /// For what.
     pub until: Until,
     /// For how long at most; for ever where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -432,11 +401,9 @@ pub enum Until {
     },
     /// It waits for the operator's decision.
     NeedsInput,
-    /// Its process ended.
     Exit,
     /// This text is on its screen.
     Text {
-        /// The text, literally.
         pattern: String,
     },
 }
@@ -444,7 +411,6 @@ pub enum Until {
 /// How a wait ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitReply {
-    /// The end.
     pub outcome: WaitOutcome,
     /// How the process ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -480,7 +446,6 @@ pub struct Subscribe {
     pub session: Option<SessionId>,
 }
 
-/// The subscription stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscribeReply {
     /// Its number, which its events carry.
@@ -490,16 +455,13 @@ pub struct SubscribeReply {
 /// Gives a session another name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rename {
-    /// The session.
     pub session: SessionId,
-    /// The name.
     pub name: String,
 }
 
 /// Shows a session to the attached clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Focus {
-    /// The session.
     pub session: SessionId,
 }
 
@@ -513,7 +475,6 @@ pub struct Shutdown {
 /// Changes the settings of a running mux, and of those that follow it in this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configure {
-    /// The settings.
     pub settings: LiveSettings,
 }
 
@@ -527,28 +488,22 @@ pub struct Upgrade {
 /// Asks what is said about a session's activity, by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The session.
     pub session: SessionId,
 }
 
 /// What is said about a session's activity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidenceReply {
-    /// What is believed.
     pub activity: Activity,
-    /// What everybody says.
     pub statements: Vec<Statement>,
 }
 
 /// What one source says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statement {
-    /// Who.
     pub source: Source,
-    /// What.
     pub says: Says,
     /// For how long, in milliseconds.
     pub for_ms: u64,
-    /// How.
     pub detail: String,
 }

@@ -10,7 +10,6 @@ use serde::de::IgnoredAny;
 /// How a file compares with the copy of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compared {
-    /// They are the same.
     Same,
     /// The file begins with all that the copy holds.
     Grown,
@@ -25,7 +24,6 @@ pub(super) enum Compared {
 pub(super) enum Compare {
     /// Where they begin, and where the shorter one ends: as often as a turn ends.
     Ends,
-    /// Every byte.
     All,
 }
 

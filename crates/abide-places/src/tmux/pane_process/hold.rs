@@ -47,7 +47,6 @@ pub enum Cause {
 pub struct End {
     /// The exit of its process.
     pub exit: Exit,
-    /// Why.
     pub cause: Cause,
 }
 
@@ -83,7 +82,6 @@ impl Held {
         begin().map_err(|err| format!("can not start {}: {err}", program.as_os_str().display()))
     }
 
-    /// The session's process.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }

@@ -28,14 +28,11 @@ pub struct InPane {
 /// What a hook said, and when.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Heard {
-    /// When.
     pub at: Timestamp,
-    /// What.
     pub report: HookReport,
 }
 
 impl InPane {
-    /// Writes it down.
     pub fn note(&self, instance_dir: &InstanceDir, session: &SessionId) -> io::Result<()> {
         write(&instance_dir.watched(session), self)
     }
