@@ -61,7 +61,7 @@ impl Machine {
         sandbox.write("home/.config/abide/config.toml", CONFIG);
         let api = ModelApi::start();
         (agent.configure)(&mut sandbox, api.url());
-        Self { host: Host { sandbox }, api, agent }
+        Self { host: sandbox.into(), api, agent }
     }
 
     /// The same, with the screens of earlier runs brought back.

@@ -5,7 +5,7 @@ use std::fs;
 use abide_testkit::eventually;
 use serde_json::Value;
 
-use crate::common::{Host, host};
+use crate::common::{Host, unwatched_host};
 
 pub const CLAUDE: &str = "25252525-4444-4444-8444-444444444444";
 
@@ -39,7 +39,7 @@ impl Host {
 
 /// A stub that reports through its terminal what it is told to.
 fn reporting() -> Host {
-    let mut host = host();
+    let mut host = unwatched_host();
     let script = r#"
 stty -echo
 echo ready
@@ -76,7 +76,7 @@ fn a_program_that_says_what_it_does_is_believed() {
 /// A stub of claude that does what its hooks are set for: each line is an event, `nested` one of an agent that it runs, and
 /// `late` one of an earlier run.
 fn hooked() -> Host {
-    let mut host = host();
+    let mut host = unwatched_host();
     let script = r#"
 stty -echo
 while [ $# -gt 0 ]; do [ "$1" = --settings ] && settings=$2; shift; done
@@ -155,7 +155,7 @@ fn conversations_that_hooks_report_are_written_down_once() {
 
 /// A stub of a claude that only publishes what it does, as those do that do not speak through the terminal.
 pub fn registered() -> Host {
-    let mut host = host();
+    let mut host = unwatched_host();
     let script = r#"
 stty -echo
 mkdir -p "$HOME/.claude/sessions"
@@ -245,7 +245,7 @@ fn an_error_that_ended_a_turn_is_no_success() {
 
 /// A stub of claude that takes a while before it takes input, and then throws away what was typed before that, as agents do.
 fn slow_to_start() -> Host {
-    let mut host = host();
+    let mut host = unwatched_host();
     let script = r#"
 printf 'ready\n'
 until [ -e "$HOME/go" ]; do :; done
@@ -276,7 +276,7 @@ fn what_is_sent_to_an_agent_that_is_starting_waits_for_it() {
 
 /// A stub that says nothing but draws gemini's screens as they were recorded, except for what would not fit.
 fn drawing() -> Host {
-    let mut host = host();
+    let mut host = unwatched_host();
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../abide-agents/tests/corpus/gemini");
     let script = format!(
         r#"
@@ -316,7 +316,7 @@ fn a_mux_that_was_killed_comes_back_to_what_the_session_was_doing() {
 
 #[test]
 fn a_shell_waits_for_a_command_or_runs_one() {
-    let host = host();
+    let host = unwatched_host();
     let said = host.abide(["load", "bash", "--detach"]).ok();
     let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
     let row = host.wait_for_activity(&id, "idle");

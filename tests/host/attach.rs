@@ -2,7 +2,7 @@
 
 use abide_testkit::{Terminal, eventually};
 
-use crate::common::{Host, alive, host, kill, wait_for_death};
+use crate::common::{Host, alive, kill, unwatched_host, wait_for_death};
 
 fn sit_down<'a>(host: &'a Host, args: &[&str]) -> Terminal<'a> {
     let abide = host.program().to_str().unwrap().to_owned();
@@ -18,7 +18,7 @@ fn only(host: &Host) -> String {
 
 #[test]
 fn load_attaches_and_what_is_typed_arrives() {
-    let host = host();
+    let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");
     terminal.text("hello there");
@@ -28,7 +28,7 @@ fn load_attaches_and_what_is_typed_arrives() {
 
 #[test]
 fn detaching_leaves_it_running_and_attaching_shows_the_same_screen() {
-    let host = host();
+    let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");
     terminal.text("remember me");
@@ -50,7 +50,7 @@ fn detaching_leaves_it_running_and_attaching_shows_the_same_screen() {
 
 #[test]
 fn the_end_of_a_session_is_told_with_its_exit_status() {
-    let host = host();
+    let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");
     terminal.text("exit 7");
@@ -62,7 +62,7 @@ fn the_end_of_a_session_is_told_with_its_exit_status() {
 
 #[test]
 fn closing_the_terminal_is_a_detach() {
-    let host = host();
+    let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");
     let id = only(&host);
@@ -75,7 +75,7 @@ fn closing_the_terminal_is_a_detach() {
 
 #[test]
 fn no_way_of_losing_the_client_ends_the_session() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     let pids = host.pids(&id);
     for signal in ["-KILL", "-TERM", "-HUP", "-INT", "-QUIT", "-ABRT"] {
@@ -89,7 +89,7 @@ fn no_way_of_losing_the_client_ends_the_session() {
 
 #[test]
 fn the_screen_comes_back_by_itself_when_the_mux_dies() {
-    let host = host();
+    let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");
     terminal.text("before");
@@ -109,7 +109,7 @@ fn the_screen_comes_back_by_itself_when_the_mux_dies() {
 
 #[test]
 fn a_program_has_the_size_of_the_terminal_from_its_first_moment() {
-    let mut host = host();
+    let mut host = unwatched_host();
     let program = r"import os, signal, sys
 def told(*_): print('resized to', os.get_terminal_size(), flush=True)
 signal.signal(signal.SIGWINCH, told)
@@ -127,7 +127,7 @@ for line in sys.stdin: print('heard', line, end='', flush=True)";
 
 #[test]
 fn a_new_size_reaches_the_program() {
-    let host = host();
+    let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "sh"]);
     terminal.resize(90, 20);
     terminal.text("while :; do stty size; sleep 0.1; done");
@@ -139,7 +139,7 @@ fn a_new_size_reaches_the_program() {
 
 #[test]
 fn two_people_see_the_same_and_a_watcher_can_not_type() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     let typist = sit_down(&host, &["hardline", &id]);
     let watcher = sit_down(&host, &["hardline", &id, "--read-only"]);
@@ -155,7 +155,7 @@ fn two_people_see_the_same_and_a_watcher_can_not_type() {
 
 #[test]
 fn a_second_shell_is_a_second_tab() {
-    let host = host();
+    let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");
     terminal.keys(&["C-b", "c"]);
@@ -169,7 +169,7 @@ fn a_second_shell_is_a_second_tab() {
 
 #[test]
 fn a_session_that_was_started_from_inside_is_addressed_like_any_other() {
-    let mut host = host();
+    let mut host = unwatched_host();
     host.set("SHELL", "/bin/sh");
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");
@@ -203,7 +203,7 @@ fn a_session_that_was_started_from_inside_is_addressed_like_any_other() {
 
 #[test]
 fn a_terminal_that_can_not_draw_is_refused_before_anything_is_started() {
-    let host = host();
+    let host = unwatched_host();
     let on_a_dumb_one = |args: &str| {
         let command = format!("TERM=dumb {} {args}", host.program().display());
         let terminal = Terminal::open(&host, (100, 30), &["sh", "-c", &command]);
@@ -220,7 +220,7 @@ fn a_terminal_that_can_not_draw_is_refused_before_anything_is_started() {
 
 #[test]
 fn an_instance_is_not_attached_from_within_itself() {
-    let mut host = host();
+    let mut host = unwatched_host();
     let id = host.load(&[]);
     host.set("ABIDE_INSTANCE", &id);
     let complaint = host.abide(["hardline", &id]).fails(1);

@@ -2,12 +2,12 @@
 
 use abide_testkit::eventually;
 
-use crate::common::{Host, host, kill};
+use crate::common::{Host, kill, unwatched_host};
 
 /// A machine whose `systemd-inhibit` writes down what it was asked for, refuses `refused`, and else runs the command that
 /// it was given.
 fn host_with_logind(refused: &str) -> Host {
-    let mut host = host();
+    let mut host = unwatched_host();
     let log = host.path("inhibited").to_str().unwrap().to_owned();
     let script = format!(
         r#"echo "$1" >>'{log}'

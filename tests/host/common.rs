@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use abide_testkit::{Sandbox, eventually};
 use serde_json::Value;
@@ -11,6 +11,13 @@ use serde_json::Value;
 /// A sandbox whose capsules end with it, however the test ends.
 pub struct Host {
     pub sandbox: Sandbox,
+    looker: Option<Looker>,
+}
+
+impl From<Sandbox> for Host {
+    fn from(sandbox: Sandbox) -> Self {
+        Self { sandbox, looker: None }
+    }
 }
 
 impl std::ops::Deref for Host {
@@ -26,8 +33,13 @@ impl std::ops::DerefMut for Host {
     }
 }
 
-/// A machine with `stub` on its PATH: an agent that says hello, echoes lines, and ends on `exit N`.
+/// A machine with `stub` on its PATH, whose list is looked at now and then.
 pub fn host() -> Host {
+    looked_at_every(Duration::from_millis(100))
+}
+
+/// With `stub`: an agent that says hello, echoes lines, and ends on `exit N`.
+fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
     let script = r#"
 echo "stub pid $$ args [$*] in $(pwd)"
@@ -39,61 +51,46 @@ while IFS= read -r line; do
     esac
 done"#;
     sandbox.add_program("stub", script);
-    Host { sandbox }
+    sandbox
 }
 
-/// The same, on a machine where somebody looks at the list all the time: no look may change what it looks at.
-pub fn watched_host() -> Watched {
-    let host = host();
-    let over = Arc::new(AtomicBool::new(false));
+/// The same, on a machine where the list is looked at without a pause.
+pub fn watched_host() -> Host {
+    looked_at_every(Duration::from_millis(5))
+}
+
+/// A machine whose list is looked at by a test alone.
+pub fn unwatched_host() -> Host {
+    sandbox().into()
+}
+
+fn looked_at_every(pause: Duration) -> Host {
+    let mut host = unwatched_host();
     let mut command = host.command(host.program());
     command.arg("ls").env(LOOKER, "1").stdout(Stdio::null()).stderr(Stdio::null());
-    let looking = {
-        let over = over.clone();
-        std::thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                command.status().unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-        })
-    };
-    Watched { _looker: Looker { over, looking: Some(looking) }, host }
+    let (over, is_over) = mpsc::channel();
+    let looking = std::thread::spawn(move || {
+        while is_over.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            command.status().unwrap();
+        }
+    });
+    host.looker = Some(Looker { over, looking });
+    host
 }
 
 /// In the environment of the process that looks at the list.
 const LOOKER: &str = "ABIDE_TEST_LOOKER";
 
-/// A machine whose list is looked at all the time.
-pub struct Watched {
-    // Before the machine, which ends what is left on it.
-    _looker: Looker,
-    host: Host,
-}
-
-impl std::ops::Deref for Watched {
-    type Target = Host;
-    fn deref(&self) -> &Host {
-        &self.host
-    }
-}
-
-impl std::ops::DerefMut for Watched {
-    fn deref_mut(&mut self) -> &mut Host {
-        &mut self.host
-    }
-}
-
+/// A process that looks at the list again and again: no look may change what it looks at.
 struct Looker {
-    over: Arc<AtomicBool>,
-    looking: Option<std::thread::JoinHandle<()>>,
+    over: mpsc::Sender<()>,
+    looking: std::thread::JoinHandle<()>,
 }
 
-impl Drop for Looker {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(looking) = self.looking.take() {
-            let _ = looking.join();
-        }
+impl Looker {
+    fn end(self) {
+        drop(self.over);
+        let _ = self.looking.join();
     }
 }
 
@@ -215,6 +212,7 @@ pub fn exists(path: impl AsRef<Path>) -> bool {
 
 impl Drop for Host {
     fn drop(&mut self) {
+        self.looker.take().into_iter().for_each(Looker::end);
         for process in self.processes() {
             let pid = process.split(' ').next().unwrap_or_default().to_owned();
             let _ = std::process::Command::new("kill").args(["-KILL", &pid]).stderr(Stdio::null()).status();

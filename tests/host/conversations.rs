@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use abide_testkit::{Run, eventually};
 
-use crate::common::{Host, alive, host, kill, wait_for_death};
+use crate::common::{Host, alive, host, kill, unwatched_host, wait_for_death};
 
 /// The agents that have a stand-in; the last is one that abide does not know.
 pub const AGENTS: [&str; 8] = ["claude", "codex", "gemini", "opencode", "kimi", "qwen", "copilot", "foo"];
@@ -26,8 +26,12 @@ impl std::ops::DerefMut for Agents {
     }
 }
 
+/// Its list is looked at by a test alone: a look finds out which conversations agents are in.
 pub fn machine() -> Agents {
-    let mut host = host();
+    with_agents(unwatched_host())
+}
+
+fn with_agents(mut host: Host) -> Agents {
     let stub = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/host/stubs/agent.py");
     for name in AGENTS {
         host.add_program(name, &format!("exec python3 {} {name} \"$@\"", stub.display()));
@@ -133,7 +137,7 @@ fn a_fresh_session_is_given_an_id_where_the_agent_takes_one_and_no_resume_flag()
 
 /// Said, stopped, resumed: what was said is there, and every argument.
 fn restart_resumes(agent: &str) {
-    let (host, (flag, resumed)) = (machine(), how(agent));
+    let (host, (flag, resumed)) = (with_agents(host()), how(agent));
     let id = host.load_agent(agent, &["--", flag, "x"]);
     host.say(&id, "remember the milk");
     host.stop(&id);

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use abide_testkit::eventually;
 
-use crate::common::{Host, alive, exists, host, kill, wait_for_death, watched_host};
+use crate::common::{Host, alive, exists, kill, unwatched_host, wait_for_death, watched_host};
 
 /// `abide` with these arguments in a PID namespace of its own, which shares the home with this one.
 fn in_other_namespace(host: &Host, args: &[&str]) -> Command {
@@ -27,7 +27,7 @@ fn said(command: &mut Command) -> String {
 
 #[test]
 fn a_look_from_another_pid_namespace_changes_nothing() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     let pids = host.pids(&id);
     let seen = said(&mut in_other_namespace(&host, &["ls"]));
@@ -56,7 +56,7 @@ fn slow_start(host: &Host) -> (Child, PathBuf) {
 
 #[test]
 fn a_start_is_not_taken_for_dead_by_a_look_from_another_pid_namespace() {
-    let host = host();
+    let host = unwatched_host();
     let (mut load, go) = slow_start(&host);
     for _ in 0..3 {
         let seen = said(&mut in_other_namespace(&host, &["ls"]));
@@ -92,7 +92,7 @@ fn loads_and_looks_side_by_side_leave_every_instance_alive() {
 
 #[test]
 fn another_machine_that_shares_the_home_changes_nothing_and_says_what_to_do() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     let pids = host.pids(&id);
     kill("-KILL", pids.keeper);
@@ -130,7 +130,7 @@ fn another_machine_that_shares_the_home_changes_nothing_and_says_what_to_do() {
 
 #[test]
 fn the_operators_word_ends_what_is_not_known() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     let refused = host.abide(["stop", &id, "--not-running"]).fails(1);
     assert!(refused.contains("known to be alive"), "{refused}");
@@ -146,7 +146,7 @@ fn the_operators_word_ends_what_is_not_known() {
 
 #[test]
 fn a_machine_that_was_started_anew_is_told_from_a_crash() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     let pids = host.pids(&id);
     kill("-KILL", pids.keeper);
@@ -159,7 +159,7 @@ fn a_machine_that_was_started_anew_is_told_from_a_crash() {
 #[test]
 fn a_stop_works_while_the_mux_does_not_answer_and_is_told_as_the_operators() {
     for verb in [&["stop"][..], &["eject", "--clean"]] {
-        let host = host();
+        let host = unwatched_host();
         let id = host.load(&[]);
         let pids = host.pids(&id);
         kill("-STOP", pids.mux);
@@ -177,7 +177,7 @@ fn a_stop_works_while_the_mux_does_not_answer_and_is_told_as_the_operators() {
 
 #[test]
 fn a_thousand_mute_connections_lock_nobody_out() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     host.wait_for_screen(&id, "stub pid");
     let socket = host.home().join("instances").join(&id).join("run/sock");
@@ -195,7 +195,7 @@ fn a_thousand_mute_connections_lock_nobody_out() {
 
 #[test]
 fn mux_and_finaliser_come_from_the_keepers_own_image_when_its_file_is_gone() {
-    let host = host();
+    let host = unwatched_host();
     let copy = host.path("bin/abide-copy");
     std::fs::copy(host.program(), &copy).unwrap();
     let said = said(host.command(&copy).args(["load", "stub", "--detach", "--name", "w"]));
@@ -214,7 +214,7 @@ fn mux_and_finaliser_come_from_the_keepers_own_image_when_its_file_is_gone() {
 
 #[test]
 fn a_signal_that_ended_mux_and_session_at_once_is_a_stop_and_not_an_end() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     host.wait_for_screen(&id, "stub pid");
     let pids = host.pids(&id);
@@ -228,7 +228,7 @@ fn a_signal_that_ended_mux_and_session_at_once_is_a_stop_and_not_an_end() {
 
 #[test]
 fn a_kept_instance_has_no_socket_of_a_keeper_that_was_killed_at_its_start() {
-    let host = host();
+    let host = unwatched_host();
     let id = host.load(&[]);
     host.abide(["stop", &id]).ok();
     let go = host.path("go");

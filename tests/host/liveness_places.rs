@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use abide_testkit::{cannot_run, eventually};
 
-use crate::common::{alive, host, kill, wait_for_death};
+use crate::common::{alive, kill, unwatched_host, wait_for_death};
 
 /// `unshare` with the rights of root in namespaces of its own.
 fn unshare(command: &mut Command, what: &[&str]) {
@@ -16,7 +16,7 @@ fn unshare(command: &mut Command, what: &[&str]) {
 
 #[test]
 fn a_stop_on_a_full_disk_is_told_as_a_stop_once_there_is_room_again() {
-    let host = host();
+    let host = unwatched_host();
     // Whatever a stop frees is taken at once, so that it may not be able to write anything down.
     let script = r#"
 set -e
@@ -46,7 +46,7 @@ rm -f "$ABIDE_HOME/ballast"
 
 #[test]
 fn a_capsule_whose_directory_is_gone_is_found_and_ended_by_prune() {
-    let host = host();
+    let host = unwatched_host();
     let (id, other) = (host.load(&[]), host.load(&[]));
     let (pids, others) = (host.pids(&id), host.pids(&other));
     std::fs::remove_dir_all(host.home().join("instances").join(&id)).unwrap();
@@ -66,7 +66,7 @@ fn a_capsule_whose_directory_is_gone_is_found_and_ended_by_prune() {
 
 #[test]
 fn every_verb_refuses_the_home_of_another_user_and_writes_nothing() {
-    let mut host = host();
+    let mut host = unwatched_host();
     let id = host.load(&[]);
     host.abide(["stop", &id]).ok();
     eventually("the finaliser to end", || host.processes().is_empty().then_some(()));
@@ -118,7 +118,7 @@ fn a_configuration_is_not_made_in_the_directory_of_another_user() {
     if !rustix::process::geteuid().is_root() {
         cannot_run("to write into the directory of another user", "run it as root");
     }
-    let mut host = host();
+    let mut host = unwatched_host();
     let theirs = host.path("theirs");
     std::fs::create_dir(&theirs).unwrap();
     assert!(Command::new("chown").arg("4711").arg(&theirs).status().unwrap().success());
@@ -132,7 +132,7 @@ fn a_configuration_is_not_made_in_the_directory_of_another_user() {
 
 #[test]
 fn a_home_behind_a_link_is_one_home_for_capsules_and_for_tmux() {
-    let mut host = host();
+    let mut host = unwatched_host();
     std::fs::create_dir_all(host.path("real/.abide")).unwrap();
     std::os::unix::fs::symlink(host.path("real"), host.path("linked")).unwrap();
     let home = host.path("linked/.abide");
@@ -148,7 +148,7 @@ fn a_home_behind_a_link_is_one_home_for_capsules_and_for_tmux() {
 
 #[test]
 fn git_does_not_outlive_a_load_that_was_killed() {
-    let mut host = host();
+    let mut host = unwatched_host();
     let git = |args: &[&str]| {
         let done = host
             .command("git")
@@ -188,7 +188,7 @@ fn git_does_not_outlive_a_load_that_was_killed() {
 
 #[test]
 fn as_process_1_it_stays_until_the_instance_has_ended() {
-    let host = host();
+    let host = unwatched_host();
     let mut command = host.command("unshare");
     unshare(&mut command, &["--pid", "--fork", "--mount-proc", "--kill-child"]);
     command.arg(host.program()).args(["load", "stub", "--detach", "--keep", "--name", "one"]);
@@ -205,7 +205,7 @@ fn as_process_1_it_stays_until_the_instance_has_ended() {
 
 #[test]
 fn as_process_1_it_passes_a_stop_on() {
-    let host = host();
+    let host = unwatched_host();
     let mut command = host.command("unshare");
     unshare(&mut command, &["--pid", "--fork", "--mount-proc", "--kill-child"]);
     command.arg(host.program()).args(["load", "stub", "--detach", "--name", "one"]);

@@ -8,7 +8,7 @@ use abide_model::liveness::SupervisorLock;
 use abide_store::Store;
 use abide_testkit::{Terminal, eventually};
 
-use crate::common::{Host, alive, exists, host, kill, wait_for_death};
+use crate::common::{Host, alive, exists, host, kill, unwatched_host, wait_for_death};
 use crate::conversations;
 
 /// A machine whose instances are held by tmux.
@@ -28,7 +28,15 @@ impl std::ops::DerefMut for Tmux {
 }
 
 fn on_tmux() -> Tmux {
-    let host = host();
+    hold_by_tmux(unwatched_host())
+}
+
+/// The same, and its list is looked at now and then.
+fn watched_on_tmux() -> Tmux {
+    hold_by_tmux(host())
+}
+
+fn hold_by_tmux(host: Host) -> Tmux {
     host.abide(["config", "set", "substrate", "tmux"]).ok();
     Tmux(host)
 }
@@ -85,7 +93,7 @@ impl Drop for Tmux {
 
 #[test]
 fn what_is_loaded_runs_in_tmux_and_every_verb_reaches_it() {
-    let host = on_tmux();
+    let host = watched_on_tmux();
     let id = host.load(&["--name", "work", "--", "--fast", "two words;"]);
     assert_eq!(host.tmux(&["list-sessions", "-F", "#S #W"]).trim(), format!("ab-{id} stub"));
     let screen = host.wait_for_screen(&id, "stub pid");
@@ -116,7 +124,7 @@ fn what_is_loaded_runs_in_tmux_and_every_verb_reaches_it() {
 
 #[test]
 fn an_instance_whose_last_session_ended_leaves_no_trace_in_tmux() {
-    let host = on_tmux();
+    let host = watched_on_tmux();
     let (first, second) = (host.load(&[]), host.load(&["--keep"]));
     let waiting = host.abide(["send", &first, "exit 0"]);
     waiting.ok();
@@ -167,7 +175,7 @@ fn what_a_session_is_told_is_in_no_command_line_and_not_in_the_servers_environme
 
 #[test]
 fn a_resume_brings_back_the_same_sessions_with_what_they_showed() {
-    let host = on_tmux();
+    let host = watched_on_tmux();
     let id = host.load(&["--", "original", "args"]);
     host.abide(["send", &id, "remember this"]).ok();
     host.wait_for_screen(&id, "heard: remember this");
@@ -269,7 +277,7 @@ fn what_an_agent_in_tmux_says_elsewhere_is_heard_when_somebody_asks() {
 
 #[test]
 fn no_end_of_the_server_ends_an_instance_for_good() {
-    let host = on_tmux();
+    let host = watched_on_tmux();
     let ids = [host.load(&["--clean"]), host.load(&["--clean"])];
     for end in ["kill-server", "SIGKILL", "SIGTERM"] {
         let pids = ids.each_ref().map(|id| host.pid(id, 0));
@@ -390,7 +398,7 @@ fn only_sessions_of_ours_whose_instance_is_gone_are_swept() {
 
 #[test]
 fn without_tmux_a_capsule_holds_the_sessions_and_the_operator_is_told_once() {
-    let mut host = host();
+    let mut host = unwatched_host();
     let bin = host.path("bin");
     std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
     host.set("PATH", bin);
@@ -554,7 +562,7 @@ fn plain_tmux_attaches_too_and_inside_it_hardline_goes_to_the_other_instance() {
 
 #[test]
 fn dropping_whatever_reaches_a_session_ends_nothing() {
-    let capsule = host();
+    let capsule = unwatched_host();
     let tmux = on_tmux();
     for (host, id) in [(&capsule, capsule.load(&[])), (&tmux.0, tmux.load(&[]))] {
         let store = Store::at(host.home());

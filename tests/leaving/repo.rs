@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{Host, host};
+use crate::common::{Host, unwatched_host};
 
 /// A machine with the repository `repo` in its working directory, whose `origin` has everything.
 pub fn host_with_repo() -> Host {
-    let mut host = host();
+    let mut host = unwatched_host();
     for (name, value) in [
         ("GIT_CONFIG_NOSYSTEM", "1"),
         ("GIT_AUTHOR_NAME", "Ada"),
