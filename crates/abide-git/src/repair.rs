@@ -87,9 +87,9 @@ fn remake(
     // The branch is there already.
     let on_branch = Record { scratch: false, ..record.clone() };
     add_worktree(&site.tree, &source, &on_branch, id, deadline)?;
-    let notices = carry::submodules(&site.tree, &source.git_dir, deadline, progress)?;
+    let mut notices = carry::submodules(&site.tree, &source.git_dir, deadline, progress)?;
+    notices.extend(carry::files(&source, &site.tree, &mount.copy, deadline)?.notices);
     notices.iter().for_each(|notice| progress(notice));
-    carry::files(&source, &site.tree, &mount.copy, deadline)?;
     let workdir = site.tree.join(&record.prefix);
     fs::create_dir_all(&workdir).doing("create", &workdir)?;
     evidence::settle_new(site, Isolation::Worktree, deadline)

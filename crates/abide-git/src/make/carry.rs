@@ -15,15 +15,24 @@ use crate::make::source::Source;
 /// The file in which a project lists what to carry over, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
-/// Copies the files that git ignores and that `patterns` or the project's own list name; says how many.
+/// What was carried over.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// How many files.
+    pub copied: usize,
+    /// What the operator should know.
+    pub notices: Vec<String>,
+}
+
+/// Copies the files that git ignores and that `patterns` or the project's own list name.
 pub(crate) fn files(
     source: &Source,
     tree: &Path,
     patterns: &[String],
     deadline: Deadline,
-) -> Result<usize, GitError> {
+) -> Result<Carried, GitError> {
     if source.bare {
-        return Ok(0);
+        return Ok(Carried::default());
     }
     let mut list = fs::read(source.top.join(INCLUDE)).unwrap_or_default();
     for pattern in patterns {
@@ -31,13 +40,13 @@ pub(crate) fn files(
         list.extend_from_slice(pattern.as_bytes());
     }
     if list.iter().all(u8::is_ascii_whitespace) {
-        return Ok(0);
+        return Ok(Carried::default());
     }
     let git = Git::at(&source.top, deadline);
     let named = git.fed(["ls-files", "-o", "-i", "-z", "--exclude-from=/dev/stdin"], &list)?.stdout;
     // Only what git ignores: anything else is the host's unfinished work, and is reported instead.
     let ignored = match named.is_empty() {
-        true => return Ok(0),
+        true => return Ok(Carried::default()),
         false => git.try_fed(["check-ignore", "-z", "--stdin"], &named)?.stdout,
     };
     let paths: Vec<&Path> = ignored
@@ -45,15 +54,26 @@ pub(crate) fn files(
         .filter(|p| !p.is_empty())
         .map(|p| Path::new(OsStr::from_bytes(p)))
         .collect();
-    for path in &paths {
-        copy(&source.top, tree, path).doing("copy", &source.top.join(path))?;
+    let mut carried = Carried::default();
+    for path in paths {
+        match copy(&source.top, tree, path) {
+            Ok(()) => carried.copied += 1,
+            Err(error) if error.kind() == OUTSIDE => carried.notices.push(format!(
+                "{} was not copied: the tree has a link or a file where its directory would be",
+                path.display()
+            )),
+            failed => failed.doing("copy", &source.top.join(path))?,
+        }
     }
-    Ok(paths.len())
+    Ok(carried)
 }
+
+/// The kind of error for a path that leads out of the tree.
+const OUTSIDE: io::ErrorKind = io::ErrorKind::NotADirectory;
 
 /// Copies one file, or the link that it is, to the same place below `to`. What is there already stays.
 fn copy(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
-    let outside = || io::Error::new(io::ErrorKind::InvalidInput, "the way there leads out of the tree");
+    let outside = || io::Error::from(OUTSIDE);
     let mut dir = to.to_owned();
     for part in path.parent().unwrap_or(Path::new("")).components() {
         let Component::Normal(part) = part else { return Err(outside()) };

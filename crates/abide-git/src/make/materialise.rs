@@ -165,10 +165,11 @@ fn build(
     }
     crash::point("git.materialise.made");
     notices.extend(carry::submodules(&site.tree, &source.git_dir, deadline, progress)?);
-    let copied = carry::files(source, &site.tree, &wanted.mount.copy, deadline)?;
-    if copied > 0 {
-        progress(&format!("copied {copied} files that git ignores"));
+    let carried = carry::files(source, &site.tree, &wanted.mount.copy, deadline)?;
+    if carried.copied > 0 {
+        progress(&format!("copied {} files that git ignores", carried.copied));
     }
+    notices.extend(carried.notices);
     let workdir = site.tree.join(&record.prefix);
     fs::create_dir_all(&workdir).doing("create", &workdir)?;
     evidence::settle_new(site, record.isolation, deadline)?;

@@ -123,21 +123,35 @@ fn what_can_not_be_made_is_refused_with_a_next_step_and_leaves_nothing() {
 fn a_failure_half_way_is_undone() {
     for isolation in [Worktree, Clone] {
         let host = Host::new();
+        // The tree has a file where the session would begin.
+        commit(&host.repo, "config", "a file");
+        fs::remove_file(host.repo.join("config")).unwrap();
+        fs::create_dir(host.repo.join("config")).unwrap();
+        let before = host.state();
+        let mount = Mount { source: host.repo.join("config"), ..host.mount(isolation) };
+        let error = materialise(&host.wanted(&mount), &mut silent).unwrap_err().to_string();
+        assert!(error.contains("create"), "{error}");
+        assert_eq!(host.state(), before);
+        assert!(!host.instance_dir.join("tree/shop").exists() && !host.instance_dir.join("git/shop").exists());
+    }
+}
+
+#[test]
+fn a_file_behind_a_link_of_the_commit_is_left_out_and_named() {
+    for isolation in [Worktree, Clone] {
+        let host = Host::new();
         let outside = host.path("outside");
         fs::create_dir(&outside).unwrap();
         symlink(&outside, host.repo.join("config")).unwrap();
         gits(&host.repo, &["add config", "commit -q -m link"]);
         fs::remove_file(host.repo.join("config")).unwrap();
         write(host.repo.join("config/local.env"), "secret");
-        let before = host.state();
+        write(host.repo.join("plain.env"), "copied");
         let mount = Mount { copy: vec!["*.env".into()], ..host.mount(isolation) };
-        let error = materialise(&host.wanted(&mount), &mut silent).unwrap_err().to_string();
-        assert!(error.contains("out of the tree"), "{error}");
+        let made = materialise(&host.wanted(&mount), &mut silent).unwrap();
+        assert!(made.notices.iter().any(|notice| notice.contains("config/local.env")), "{:?}", made.notices);
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "a link was followed out of the tree");
-        assert_eq!(host.state(), before);
-        assert!(
-            !host.instance_dir.join("tree/shop").exists() && !host.instance_dir.join("git/shop").exists()
-        );
+        assert_eq!(fs::read_to_string(made.tree.join("plain.env")).unwrap(), "copied");
     }
 }
 
