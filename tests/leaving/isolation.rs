@@ -194,6 +194,7 @@ fn nobody_has_to_wait_for_those_who_look_at_the_trees_of_what_has_ended() {
     eventually("somebody to look", || gate.with_extension("reached").exists().then_some(()));
     let store = abide_store::Store::at(host.home()).with_patience(std::time::Duration::ZERO);
     store.lock(id.parse().unwrap()).unwrap();
+    assert_eq!(host.state(&id), "active", "a list waited, and decided for itself");
     std::fs::remove_file(&gate).unwrap();
     host.wait_for_state(&id, "gone");
 }

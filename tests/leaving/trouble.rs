@@ -300,6 +300,25 @@ fn an_eject_that_cannot_ask_names_what_it_would_ask_about() {
 }
 
 #[test]
+fn a_load_that_was_killed_half_way_is_settled_by_whichever_verb_comes_next() {
+    for verb in [&["eject", "--clean"][..], &["stop"], &["ls"], &["prune", "--yes"]] {
+        let host = host_with_repo();
+        let mut load = host.command(host.program());
+        load.current_dir(repo(&host)).env("ABIDE_CRASH_AT", "git.materialise.settled");
+        load.args(["load", "stub", "--detach", "--isolation", "worktree"]);
+        assert!(!load.output().unwrap().status.success());
+        let unit = std::fs::read_dir(host.home().join("instances")).unwrap().next().unwrap().unwrap();
+        let id = unit.file_name().into_string().unwrap();
+        let mut words = verb.to_vec();
+        if matches!(verb[0], "eject" | "stop") {
+            words.push(&id);
+        }
+        said(&host, &words);
+        assert!(!unit.path().exists() && traces(&host).is_empty(), "{verb:?}: {:?}", traces(&host));
+    }
+}
+
+#[test]
 fn worktrees_that_hang_on_a_clone_are_named_before_it_goes() {
     let host = host_with_repo();
     let id = load(&host, &["--isolation", "clone"]);

@@ -10,9 +10,10 @@ use abide_model::decide;
 use abide_model::evidence::Verdict;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Event, Instance, Liveness, Policy, Status};
-use abide_store::{Entry, Store};
+use abide_store::{Entry, ReadError, Store};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
+use abide_wire::supervisor_lock::Claim;
 
 use crate::end::{finish, trash};
 use crate::error::Error;
@@ -38,16 +39,38 @@ pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
     }
 }
 
+/// What is done about an instance that another process settles at this moment, which takes as long as git does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettledElsewhere {
+    /// It is settled here too: what comes next needs to know what became of it.
+    SettleToo,
+    /// It is given as it is.
+    Leave,
+}
+
 /// Looks at every instance, and gives what there is afterwards. A list that can not be read is an error, and then nothing
 /// is touched.
 pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error> {
+    reconcile_beside(store, config, SettledElsewhere::SettleToo)
+}
+
+/// The same, with `elsewhere` for what another process is at.
+pub fn reconcile_beside(
+    store: &Store,
+    config: &ConfigDir,
+    elsewhere: SettledElsewhere,
+) -> Result<Vec<Entry>, Error> {
     // Whoever holds an instance directory for longer is settling it, and a list must not wait for that.
     let store = &store.clone().with_patience(PATIENCE);
     let mut changed = false;
     let entries = store.list()?;
     let survey = Survey::default();
     for entry in &entries {
-        if let Entry::Sound(instance) = entry {
+        let Entry::Sound(instance) = entry else { continue };
+        let is_kept = matches!(instance.status.status, Status::Restorable(_));
+        let is_settled_elsewhere =
+            || !is_kept && Claim::is_finishing(&connect::instance_dir(store, instance.id));
+        if elsewhere == SettledElsewhere::SettleToo || !is_settled_elsewhere() {
             changed |= settle(store, config, instance, &survey);
         }
     }
@@ -134,7 +157,7 @@ fn trim_scope(store: &Store, scope: &Scope<'_>, mut kept: Vec<&Instance>, max: u
 }
 
 /// Settles one instance; whether anything about it may have changed. What is not known to be dead is left as it is.
-pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Survey) -> bool {
+fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Survey) -> bool {
     let id = instance.id;
     let alive = || liveness::surveyed(store, instance, survey).decision;
     let settled = match &instance.status.status {
@@ -178,6 +201,18 @@ pub(crate) fn settle(store: &Store, config: &ConfigDir, instance: &Instance, sur
         tracing::warn!(%id, "reconcile: {error}");
     }
     true
+}
+
+/// `instance` once a start that was cut short is settled; `None` if it is gone then.
+pub fn after_start(store: &Store, config: &ConfigDir, instance: Instance) -> Result<Option<Instance>, Error> {
+    if !matches!(instance.status.status, Status::Starting { .. }) {
+        return Ok(Some(instance));
+    }
+    settle(store, config, &instance, &Survey::default());
+    match store.read(instance.id) {
+        Err(ReadError::NotFound(_)) => Ok(None),
+        read => Ok(Some(read?)),
+    }
 }
 
 /// Whether the keeper of this run has said that its first session runs.

@@ -54,6 +54,11 @@ impl InstanceDir {
         self.0.join("run/starter.lock")
     }
 
+    /// Locked for as long as a process decides what becomes of the instance, whose run is over.
+    pub fn finisher_lock(&self) -> PathBuf {
+        self.0.join("run/finisher.lock")
+    }
+
     /// How the mux arranges the sessions, and the names that the operator gave them.
     pub fn layout_file(&self) -> PathBuf {
         self.state_dir().join("layout.json")

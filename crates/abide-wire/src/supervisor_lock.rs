@@ -64,6 +64,17 @@ impl Claim {
         Ok(Self(wait(open(&instance_dir.starter_lock())?, TO_BEGIN)?))
     }
 
+    /// Says that this process decides what becomes of `instance_dir`, until this is dropped or the process ends. Others may
+    /// decide beside it; those that only look leave it to this one.
+    pub fn finishing(instance_dir: &InstanceDir) -> io::Result<Self> {
+        Ok(Self(wait(open(&instance_dir.finisher_lock())?, Duration::ZERO)?))
+    }
+
+    /// Whether a process decides what becomes of `instance_dir`.
+    pub fn is_finishing(instance_dir: &InstanceDir) -> bool {
+        test(&instance_dir.finisher_lock(), File::try_lock_shared) == SupervisorLock::Held
+    }
+
     /// Whether a process starts `instance_dir`. A lock that was never taken says nothing about a process that cannot be seen.
     pub fn starter(instance_dir: &InstanceDir) -> SupervisorLock {
         let path = instance_dir.starter_lock();

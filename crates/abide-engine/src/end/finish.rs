@@ -19,7 +19,7 @@ use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::given_names::given_names;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::Exit as ProcessExit;
-use abide_wire::supervisor_lock::remove_stale_socket;
+use abide_wire::supervisor_lock::{Claim, remove_stale_socket};
 
 use crate::conversation::current;
 use crate::conversation::current::Look;
@@ -52,6 +52,8 @@ pub enum Outcome {
 ///
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
 pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+    // Without it others look at the trees a second time, which does no harm.
+    let _claim = Claim::finishing(&connect::instance_dir(store, id));
     let finished = decide_and_carry_out(store, id, policy);
     match &finished {
         // Another process is at it, and knows better.

@@ -16,14 +16,16 @@ use crate::error::Error;
 use crate::reconcile;
 use crate::running::{liveness, processes};
 use crate::substrate;
-use crate::substrate::Survey;
 
 /// How long a start may take to be over, or to notice that its set-up command has ended.
 const TO_START: Duration = Duration::from_secs(10);
 
 /// Ends everything that runs of the instance `id`; what became of it then.
 pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Outcome, Error> {
-    let mut instance = after_its_start(store, config, id)?;
+    let Some(mut instance) = after_its_start(store, config, id)? else {
+        let because = "its start was cut short, and nothing in it was at risk".to_owned();
+        return Ok(Outcome::Removed { because, left: Vec::new() });
+    };
     if matches!(instance.status.status, Status::Ending(_)) {
         instance = finish::take_back(store, id, &|notice| tracing::info!(%id, "{notice}"))?;
         if instance.status.status != Status::Active {
@@ -63,13 +65,13 @@ pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), Error> {
     })
 }
 
-/// The instance once nobody is starting it any more. Its set-up command, which may take long, is ended, whereupon the start
-/// is given up.
-fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Instance, Error> {
+/// The instance once nobody is starting it any more; `None` if it is gone then. Its set-up command, which may take long, is
+/// ended, whereupon the start is given up.
+fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Option<Instance>, Error> {
     let deadline = Instant::now() + TO_START;
+    let mut instance = store.read(id)?;
     loop {
-        let instance = store.read(id)?;
-        let Status::Starting { by, .. } = &instance.status.status else { return Ok(instance) };
+        let Status::Starting { by, .. } = &instance.status.status else { return Ok(Some(instance)) };
         if Instant::now() > deadline {
             let starter = liveness::of_starter(store, &instance, by);
             liveness::require_known(id, &starter)?;
@@ -87,7 +89,8 @@ fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<
         if liveness::of_starter(store, &instance, by).decision == Liveness::Alive {
             processes::end_set_up(by.pid, id);
         }
-        reconcile::settle(store, config, &instance, &Survey::default());
+        let Some(now) = reconcile::after_start(store, config, instance)? else { return Ok(None) };
+        instance = now;
         std::thread::sleep(Duration::from_millis(50));
     }
 }

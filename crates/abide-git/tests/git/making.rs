@@ -132,7 +132,9 @@ fn a_failure_half_way_is_undone() {
         let error = materialise(&host.wanted(&mount), &mut silent).unwrap_err().to_string();
         assert!(error.contains("create"), "{error}");
         assert_eq!(host.state(), before);
-        assert!(!host.instance_dir.join("tree/shop").exists() && !host.instance_dir.join("git/shop").exists());
+        assert!(
+            !host.instance_dir.join("tree/shop").exists() && !host.instance_dir.join("git/shop").exists()
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use abide_engine::end::finish;
 use abide_engine::running::daemons;
-use abide_engine::{target, trees};
+use abide_engine::{reconcile, target, trees};
 use abide_model::evidence::{self, Verdict};
 use abide_model::status::Ending;
 use abide_model::{Instance, Safe};
@@ -44,23 +44,26 @@ pub fn run(args: Args, context: &Context) -> Outcome {
     }
     let found = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = found.instance.id;
+    let settled = reconcile::after_start(&context.store, &context.config, found.instance);
+    let Some(instance) = settled.map_err(CommandError::failed)? else {
+        return Ok(context.printer.line(ended::gone(id))?);
+    };
     if found.session.is_some() {
         return Err(CommandError::usage("eject ends a whole instance")
             .hint("`abide stop ID/SESSION` ends one session"));
     }
-    if !args.clean && !confirmed(&found.instance, args.spare_daemons, context)? {
+    if !args.clean && !confirmed(&instance, args.spare_daemons, context)? {
         return Ok(context.printer.line("Nothing was ended.")?);
     }
-    stop::see_to_daemons(&found.instance, args.spare_daemons, context)?;
-    for place in trees::linked_elsewhere(&context.store, &found.instance) {
+    stop::see_to_daemons(&instance, args.spare_daemons, context)?;
+    for place in trees::linked_elsewhere(&context.store, &instance) {
         context.warn(&format!(
             "the worktree {} belongs to this clone; it works again after `abide trash restore {id}`",
             place.display()
         ));
     }
-    let finished =
-        finish::discard(&context.store, &found.instance, Ending::Discard, "ejected by the operator")
-            .map_err(CommandError::failed)?;
+    let finished = finish::discard(&context.store, &instance, Ending::Discard, "ejected by the operator")
+        .map_err(CommandError::failed)?;
     ended::tell_left(&finished, context);
     Ok(context.printer.line(ended::gone(id))?)
 }

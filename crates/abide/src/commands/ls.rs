@@ -3,10 +3,11 @@
 use std::io::IsTerminal;
 
 use abide_config::Name;
+use abide_engine::Error;
 use abide_engine::end::prune::Within;
 use abide_engine::list::{self, Listing, Row, SessionRow};
+use abide_engine::reconcile::{SettledElsewhere, reconcile_beside};
 use abide_engine::running::protection::Judge;
-use abide_engine::{Error, reconcile};
 use abide_model::session::AstrayReason;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Liveness, Safe, Timestamp};
@@ -108,7 +109,8 @@ fn notes(listing: &Listing) -> Vec<String> {
 
 /// Everything there is, as it is now, or only what is `within`. Of what a damaged one is nobody knows, so it is always shown.
 pub fn listing(within: Option<&Within>, context: &Context) -> Outcome<Listing> {
-    let mut entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let entries = reconcile_beside(&context.store, &context.config, SettledElsewhere::Leave);
+    let mut entries = entries.map_err(CommandError::failed)?;
     if let Some(within) = within {
         entries.retain(|entry| entry.sound().is_none_or(|instance| within.holds(instance)));
     }
