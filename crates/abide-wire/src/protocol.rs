@@ -11,6 +11,7 @@ mod attach;
 mod connection;
 mod event;
 mod frame;
+mod requests;
 mod verb;
 
 use serde::{Deserialize, Serialize};
@@ -21,12 +22,12 @@ pub use event::{Activity, Event, EventKind, EventMessage};
 pub use frame::{
     Decoder, Frame, FrameError, HEADER_LEN, Kind, MAX_CLIENT_FRAME, MAX_FRAME, encode, encode_json, header,
 };
-pub use verb::{
-    Call, Cell, Configure, Cursor, Done, Evidence, EvidenceReply, Focus, Format, Input, Kill, Refusal,
-    Rename, ReplyTo, Request, RequestError, ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot,
-    SnapshotReply, Spawn, SpawnReply, Statement, Status, StatusReply, Subscribe, SubscribeReply, Until,
-    Upgrade, Verb, Wait, WaitOutcome, WaitReply, error_code,
+pub use requests::{
+    Cell, Configure, Cursor, Done, Evidence, EvidenceReply, Focus, Format, Input, Kill, Rename, ResizeTo,
+    Send, SessionStatus, Shutdown, Signal, Snapshot, SnapshotReply, Spawn, SpawnReply, Statement, Status,
+    StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Wait, WaitOutcome, WaitReply,
 };
+pub use verb::{Call, Refusal, ReplyTo, Request, RequestError, Verb, error_code};
 
 /// The protocol versions that this build speaks, newest last.
 pub const VERSIONS: &[u32] = &[1];

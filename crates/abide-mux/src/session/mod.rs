@@ -29,6 +29,7 @@ use crate::screen::bar::Mark;
 use crate::server::Server;
 use crate::session::activity::Watching;
 use crate::session::earlier_run::EarlierRun;
+use crate::session::settling::Settlement;
 
 /// Input that a program has not read. Beyond this nobody who sends to it is listened to until it reads again.
 pub(crate) const MAX_INPUT: usize = 4 << 20;
@@ -402,26 +403,6 @@ impl Session {
 
     pub fn exited_at(&self) -> Option<Instant> {
         self.exited_at
-    }
-}
-
-/// The work of bringing all of a session's journal to disk, which may take as long as the disk likes.
-pub(crate) struct Settlement {
-    id: SessionId,
-    journal: Journal,
-    term: Term,
-}
-
-impl Settlement {
-    /// Writes the last checkpoint and waits for the disk.
-    pub fn run(mut self) {
-        if !self.journal.is_on_disk() {
-            return;
-        }
-        let written = self.journal.checkpoint(&self.term.dump()).and_then(|()| self.journal.sync_job());
-        if let Err(err) = written.and_then(|job| job.map_or(Ok(()), SyncJob::run)) {
-            tracing::warn!(session = %self.id, "its journal may not be on disk: {err}");
-        }
     }
 }
 

@@ -7,10 +7,30 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use abide_journal::{Journal, SyncJob};
+use abide_term::Term;
 use abide_wire::session::SessionId;
 use rustix::event::EventfdFlags;
 
-use crate::session::Settlement;
+/// The work of bringing all of a session's journal to disk, which may take as long as the disk likes.
+pub(crate) struct Settlement {
+    pub id: SessionId,
+    pub journal: Journal,
+    pub term: Term,
+}
+
+impl Settlement {
+    /// Writes the last checkpoint and waits for the disk.
+    pub fn run(mut self) {
+        if !self.journal.is_on_disk() {
+            return;
+        }
+        let written = self.journal.checkpoint(&self.term.dump()).and_then(|()| self.journal.sync_job());
+        if let Err(err) = written.and_then(|job| job.map_or(Ok(()), SyncJob::run)) {
+            tracing::warn!(session = %self.id, "its journal may not be on disk: {err}");
+        }
+    }
+}
 
 /// The threads, and a descriptor that is readable when one of them is done.
 pub(crate) struct Settling {
