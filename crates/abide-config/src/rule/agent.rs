@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::Value;
 
-use super::{Leaf, List, Spelling, Written, Wrong, text};
+use super::{HostPath, Leaf, List, Spelling, Text, Wrong, text};
 
 /// A program and its arguments; never a shell line.
 pub(crate) struct Argv;
