@@ -259,7 +259,9 @@ fn what_an_agent_in_tmux_says_elsewhere_is_heard_when_somebody_asks() {
         let said =
             host.write("home/said", r#"{"hook_event_name": "permission", "session_id": "ses_foreign"}"#);
         let mut outsider = host.command(host.program());
-        outsider.args(["capsule", "report"]).env("ABIDE_UNIT", host.home().join("instances").join(&id));
+        outsider
+            .args(["capsule", "report"])
+            .env("ABIDE_INSTANCE_DIR", host.home().join("instances").join(&id));
         outsider.env("ABIDE_SESSION", "s1").env("ABIDE_GENERATION", "1");
         assert!(outsider.stdin(std::fs::File::open(said).unwrap()).status().unwrap().success());
         let session = host.row(&id).unwrap()["sessions"][0].clone();

@@ -86,7 +86,7 @@ static PROFILE: Profile = Profile {
         rules: include_str!("rules/codex.toml"),
         tail: Some(tail),
         hooks: Some(hooks),
-        vouched: true,
+        needs_consent: true,
         ..Signs::NONE
     },
     ..Profile::UNKNOWN

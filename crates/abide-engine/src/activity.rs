@@ -26,7 +26,7 @@ use crate::conversation::agent_environment;
 use crate::conversation::current;
 use crate::conversation::current::Look;
 use crate::running::connect;
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 
 /// The most that an agent says to a hook. What a tool printed may be part of it.
 const MAX_PAYLOAD: u64 = 4 << 20;
@@ -55,23 +55,23 @@ pub(crate) fn rules_of(described: &Described) -> serde_json::Value {
 /// Sets the agent's hooks for this launch, and gives what the mux is to be told about the session. Hooks that can not be set
 /// are missed, but stop nobody from working.
 pub(crate) fn arrange(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     session: &Session,
     run: Running<'_>,
     argv: &mut Vec<String>,
     env: &mut BTreeMap<OsString, OsString>,
 ) -> (&'static str, serde_json::Value) {
-    let instance_dir = connect::instance_dir(around.store, instance.id);
-    if let Some(injection) = hooks_of(around, session, &instance_dir, &run, argv, env) {
+    let instance_dir = connect::instance_dir(ctx.store, instance.id);
+    if let Some(injection) = hooks_of(ctx, session, &instance_dir, &run, argv, env) {
         match injection.files.iter().try_for_each(|(path, contents)| agent_environment::put(path, contents)) {
             Ok(()) => {
                 let Injection { argv: more, env: vars, .. } = injection;
                 let grammar = &run.agent.profile().grammar;
                 *argv = grammar.append(std::mem::take(argv), more.iter().map(String::as_str));
                 env.extend(vars.into_iter().map(|(name, value)| (name.into(), value)));
-                env.insert(vars::ABIDE_EXE.into(), around.exe.clone().into());
-                env.insert(vars::ABIDE_UNIT.into(), instance_dir.path().into());
+                env.insert(vars::ABIDE_EXE.into(), ctx.exe.clone().into());
+                env.insert(vars::ABIDE_INSTANCE_DIR.into(), instance_dir.path().into());
                 env.insert(vars::ABIDE_GENERATION.into(), instance.generation.to_string().into());
             }
             Err(error) => tracing::warn!(instance = %instance.id, session = %session.id, "no hooks: {error}"),
@@ -89,7 +89,7 @@ pub(crate) fn arrange(
 }
 
 fn hooks_of(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     session: &Session,
     instance_dir: &InstanceDir,
     run: &Running<'_>,
@@ -97,12 +97,12 @@ fn hooks_of(
     env: &BTreeMap<OsString, OsString>,
 ) -> Option<Injection> {
     let signs = run.agent.profile().signs;
-    let hooks = signs.hooks.filter(|_| run.hooks.unwrap_or(!signs.vouched))?;
+    let hooks = signs.hooks.filter(|_| run.hooks.unwrap_or(!signs.needs_consent))?;
     if run.agent.typed(argv) == Typed::Command {
         return None;
     }
     let dir = hook_dir(instance_dir, session);
-    let injection = hooks(&Reporter { exe: &around.exe, dir: &dir, argv, help: run.help });
+    let injection = hooks(&Reporter { exe: &ctx.exe, dir: &dir, argv, help: run.help });
     // What the operator gives is the operator's: of two, an agent takes one.
     let given = |option: &&str| argv.iter().any(|word| word.split('=').next() == Some(option));
     let set = |(name, _): &(&str, OsString)| env.contains_key(OsStr::new(name));
@@ -127,7 +127,7 @@ pub fn report(input: impl Read) {
     let session = env::var(vars::ABIDE_SESSION).ok().and_then(|id| id.parse().ok());
     let generation = env::var(vars::ABIDE_GENERATION).ok().and_then(|number| number.parse().ok());
     let (Some(session), Some(generation), Some(instance_dir)) =
-        (session, generation, env::var_os(vars::ABIDE_UNIT))
+        (session, generation, env::var_os(vars::ABIDE_INSTANCE_DIR))
     else {
         return;
     };

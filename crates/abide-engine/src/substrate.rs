@@ -31,7 +31,7 @@ pub use tmux::sweep;
 
 use crate::error::Error;
 use crate::running::connect;
-use crate::start::launch::{LaunchReport, Surroundings};
+use crate::start::launch::{LaunchContext, LaunchReport};
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -135,13 +135,13 @@ impl Survey {
 
 /// Starts the sessions of `instance` on what it wishes for, or else in a capsule; gives how it was placed.
 pub(crate) fn launch(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
 ) -> Result<ScopeOutcome, Error> {
     if instance.recipe.substrate == Wish::Tmux {
         match Server::check() {
-            Ok(()) => return tmux::launch(around, instance, report),
+            Ok(()) => return tmux::launch(ctx, instance, report),
             Err(why) => {
                 report
                     .warnings
@@ -149,5 +149,5 @@ pub(crate) fn launch(
             }
         }
     }
-    capsule::launch(around, instance, report)
+    capsule::launch(ctx, instance, report)
 }

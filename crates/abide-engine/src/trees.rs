@@ -11,7 +11,7 @@ use abide_store::{Entry, Store};
 use abide_sys::crash;
 
 use crate::error::Error;
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 use crate::start::setup;
 
 /// How long making a tree may take: a large repository on a slow disk does take minutes.
@@ -76,41 +76,41 @@ pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, instanc
 
 /// Makes the directories of `instance` ready for its sessions, and gives it as it is then. What was ready before is only
 /// connected: a preserved tree is never brought up to date, and made anew only if it is gone.
-pub fn ready(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
+pub fn ready(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error> {
     let mut instance = instance.clone();
     if instance.prepared {
-        instance = reconnect(around.store, &instance, around.told)?;
-        if !repair(around, &instance)? {
+        instance = reconnect(ctx.store, &instance, ctx.progress)?;
+        if !repair(ctx, &instance)? {
             return Ok(instance);
         }
         // Whatever the set-up made is gone, too.
-        instance = around.store.update(instance.id, |now| -> Result<Instance, Error> {
+        instance = ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
             now.prepared = false;
             Ok(now.clone())
         })?;
     }
-    instance = with_current_setup(around, &instance)?;
+    instance = with_current_setup(ctx, &instance)?;
     if instance.recipe.mounts.iter().any(|mount| mount.tree.is_some()) {
-        instance = make(around, &instance)?;
+        instance = make(ctx, &instance)?;
         crash::point("engine.trees.made");
     }
     if !instance.recipe.setup.is_empty() {
-        set_up(around, &instance)?;
+        set_up(ctx, &instance)?;
     }
-    around.store.update(instance.id, |now| -> Result<Instance, Error> {
+    ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
         now.prepared = true;
         Ok(now.clone())
     })
 }
 
 /// Makes worktrees work again that were removed by hand, or forgotten by git; whether the files of one are new.
-fn repair(around: &Surroundings<'_>, instance: &Instance) -> Result<bool, Error> {
-    let instance_dir = around.store.layout().instance_dir(instance.id);
+fn repair(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<bool, Error> {
+    let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let mut is_new = false;
     for mount in isolated(instance) {
         let rebuilt = abide_git::rebuild_record(instance.id, &instance_dir, mount, TO_LOOK)?;
-        rebuilt.iter().for_each(|notice| (around.told)(notice));
-        let told = &mut |line: &str| (around.told)(line);
+        rebuilt.iter().for_each(|notice| (ctx.progress)(notice));
+        let told = &mut |line: &str| (ctx.progress)(line);
         is_new |=
             abide_git::repair(instance.id, &instance_dir, mount, TO_MAKE, told)? == Some(Repair::Remade);
         let is_gone = abide_git::tree(&instance_dir, mount).is_some_and(|tree| !tree.exists());
@@ -122,15 +122,15 @@ fn repair(around: &Surroundings<'_>, instance: &Instance) -> Result<bool, Error>
 }
 
 /// The instance with the set-up command that is configured now: one that failed may have been corrected since.
-fn with_current_setup(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
-    let Some(current) = around.setup.as_ref().filter(|current| **current != instance.recipe.setup) else {
+fn with_current_setup(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error> {
+    let Some(current) = ctx.setup.as_ref().filter(|current| **current != instance.recipe.setup) else {
         return Ok(instance.clone());
     };
     match current.is_empty() {
-        true => (around.told)("no set-up command is configured any more, so none is run"),
-        false => (around.told)("the set-up command is not the one of the last start: it was changed since"),
+        true => (ctx.progress)("no set-up command is configured any more, so none is run"),
+        false => (ctx.progress)("the set-up command is not the one of the last start: it was changed since"),
     }
-    around.store.update(instance.id, |now| -> Result<Instance, Error> {
+    ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
         now.recipe.setup.clone_from(current);
         Ok(now.clone())
     })
@@ -154,11 +154,11 @@ pub fn check_restore(instance_dir: &Path, instance: &Instance) -> Result<(), Err
 }
 
 /// Runs the set-up command. What it makes, even if it fails, is no work of anybody's; what was there before it ran is.
-fn set_up(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
-    let instance_dir = around.store.layout().instance_dir(instance.id);
+fn set_up(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
+    let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let look = |mount| Ok((mount, abide_git::before_setup(&instance_dir, mount, TO_LOOK)?));
     let before: Vec<_> = isolated(instance).map(look).collect::<Result<_, Error>>()?;
-    let done = setup::run(around, instance);
+    let done = setup::run(ctx, instance);
     crash::point("engine.trees.set-up");
     let settled = before
         .iter()
@@ -166,8 +166,8 @@ fn set_up(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
     done.and(settled.map_err(Error::from))
 }
 
-fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Error> {
-    let instance_dir = around.store.layout().instance_dir(instance.id);
+fn make(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error> {
+    let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let mut moves: Vec<(PathBuf, PathBuf)> = Vec::new();
     let mut mounts = instance.recipe.mounts.clone();
     for mount in mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
@@ -180,9 +180,9 @@ fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Erro
                 branch: mount.branch.as_deref(),
                 limit: TO_MAKE,
             },
-            &mut |line| (around.told)(line),
+            &mut |line| (ctx.progress)(line),
         )?;
-        made.notices.iter().for_each(|notice| (around.told)(notice));
+        made.notices.iter().for_each(|notice| (ctx.progress)(notice));
         moves.push((mount.source.clone(), made.workdir));
         mount.branch = made.branch;
     }
@@ -191,7 +191,7 @@ fn make(around: &Surroundings<'_>, instance: &Instance) -> Result<Instance, Erro
         // A plain directory joined with nothing would end in a slash.
         inside.map_or_else(|| dir.to_owned(), |dir| dir.components().collect())
     };
-    around.store.update(instance.id, |now| -> Result<Instance, Error> {
+    ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
         now.recipe.mounts = mounts;
         now.recipe.cwd = moved(&now.recipe.cwd);
         for session in &mut now.sessions {

@@ -26,7 +26,6 @@ use std::time::{Duration, Instant};
 
 use abide_model::vars;
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_sys::resident;
 use abide_sys::signals::{ArrivedSignal, SignalFd};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
@@ -212,11 +211,7 @@ impl Keeper {
 
     fn on_message(&mut self, message: ToKeeper) {
         match message {
-            ToKeeper::Ready => {
-                self.mux.got_ready();
-                // All that is left to do is to wait.
-                resident::forget_code();
-            }
+            ToKeeper::Ready => self.mux.got_ready(),
             ToKeeper::Spawn { request, spec } => {
                 let spawned = self.spawn(*spec, Some(request));
                 self.after_spawn(request, spawned);

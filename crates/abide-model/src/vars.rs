@@ -13,7 +13,7 @@ pub const ABIDE_AGENT: &str = "ABIDE_AGENT";
 /// Set inside a session to the `abide` that the agent's hooks call.
 pub const ABIDE_EXE: &str = "ABIDE_EXE";
 /// Set inside a session to its instance's directory, for the agent's hooks.
-pub const ABIDE_UNIT: &str = "ABIDE_UNIT";
+pub const ABIDE_INSTANCE_DIR: &str = "ABIDE_INSTANCE_DIR";
 /// Set inside a session to the run of its instance, so that a hook of an earlier one is known.
 pub const ABIDE_GENERATION: &str = "ABIDE_GENERATION";
 /// In debug builds: the labelled point at which the process kills itself, to test that nothing is lost there.

@@ -21,8 +21,8 @@ use std::os::fd::AsFd;
 /// Runs a mux to its end over the link that the keeper left it, which is its standard input; gives the exit code.
 /// Sessions are watched by whomever `watch` finds. Call it with one thread: signals are blocked for it alone.
 pub fn run(link: impl AsFd, watch: abide_model::watching::Watch) -> i32 {
-    abide_sys::resident::give_back_large_blocks();
-    if let Err(err) = abide_sys::resident::take_short_turns() {
+    abide_sys::daemon::give_back_large_blocks();
+    if let Err(err) = abide_sys::daemon::take_short_turns() {
         tracing::debug!("keys may have to wait for busy programs: {err}");
     }
     match server::Server::start(link.as_fd(), watch).and_then(server::Server::serve) {

@@ -4,11 +4,11 @@
 pub mod atomic;
 pub mod clock;
 pub mod crash;
+pub mod daemon;
 pub mod host;
 pub mod passwd;
 pub mod poll;
 pub mod process;
-pub mod resident;
 pub mod run;
 pub mod signals;
 pub mod terminal;

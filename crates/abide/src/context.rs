@@ -12,7 +12,7 @@ use abide_sys::passwd;
 use crate::error::{CommandError, Outcome};
 use crate::print::Printer;
 
-/// The surroundings of one run of abide.
+/// What one run of abide works with: its home, its configuration, its output.
 pub struct Context {
     pub store: Store,
     pub config: ConfigDir,

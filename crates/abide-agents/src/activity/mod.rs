@@ -42,13 +42,13 @@ pub struct Signs {
     pub registry: bool,
     /// How its hooks are set for one launch.
     pub hooks: Option<fn(&Reporter<'_>) -> Injection>,
-    /// Setting them vouches for them, about which it would ask the operator otherwise: only the operator can allow that.
-    pub vouched: bool,
+    /// The agent asks the operator before it trusts hooks: they are set only with the operator's consent.
+    pub needs_consent: bool,
 }
 
 impl Signs {
     /// It shows nothing that is known.
-    pub const NONE: Self = Self { rules: "", tail: None, registry: false, hooks: None, vouched: false };
+    pub const NONE: Self = Self { rules: "", tail: None, registry: false, hooks: None, needs_consent: false };
 }
 
 /// What one source says now.

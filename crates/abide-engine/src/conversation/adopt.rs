@@ -14,7 +14,7 @@ use crate::conversation::claims::Claims;
 use crate::conversation::holders::{HeldBy, LiveHolders};
 use crate::conversation::list;
 use crate::conversation::list::{KnownConversation, Place};
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 use crate::target;
 
 /// What to take up instead of a new conversation.
@@ -73,7 +73,7 @@ pub struct Taken {
 
 /// Finds what `take` means in `dir`, for `agent` if one was asked for.
 pub fn find(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     dir: &Path,
     agent: Option<&str>,
     take: &Take,
@@ -83,7 +83,7 @@ pub fn find(
         Take::Fork(word) => (word, true),
     };
     let asked_for = |place: &Place| agent.is_none_or(|name| place.name == name);
-    let (settings, env, home) = (around.settings, &around.env, &around.home);
+    let (settings, env, home) = (ctx.settings, &ctx.env, &ctx.home);
     let places = match agent {
         Some(name) => list::place(settings, env, home, name).into_iter().collect(),
         None => list::places(settings, env, home),
@@ -93,10 +93,10 @@ pub fn find(
             return Ok(taken(place, word.clone(), Some(path), None, fork));
         }
     }
-    if fork && let Some(found) = of_session(around.store, word)? {
+    if fork && let Some(found) = of_session(ctx.store, word)? {
         return Ok(found);
     }
-    let mut recorded = list::recorded_places(around.store, Some(dir))?;
+    let mut recorded = list::recorded_places(ctx.store, Some(dir))?;
     recorded.retain(|(place, _)| asked_for(place));
     let means = |known: &KnownConversation<'_>| {
         let id = &known.candidate.id;
@@ -219,19 +219,19 @@ impl Taken {
 /// operator should know about that. Which one is the latest changes while others work in the directory, and may be one
 /// that another process is in.
 pub(crate) fn name_latest(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     name: &str,
     argv: Vec<String>,
     dir: &Path,
 ) -> (Vec<String>, Option<String>) {
-    let described = around.settings.agents.get(name);
+    let described = ctx.settings.agents.get(name);
     let agent = abide_agents::for_session(name, &argv, described.map(|d| d.described()).as_ref());
     let can_be_seen = agent.profile().said.is_some() || agent.profile().shared.is_some();
     if agent.typed(&argv) != Typed::Latest || !can_be_seen {
         return (argv, None);
     }
-    let config_dir = agent_environment::chosen_dir(&*agent, described, &around.env);
-    let config_dir = config_dir.unwrap_or_else(|| agent.default_dir(&around.home));
+    let config_dir = agent_environment::chosen_dir(&*agent, described, &ctx.env);
+    let config_dir = config_dir.unwrap_or_else(|| agent.default_dir(&ctx.home));
     let latest = agent.discover(&config_dir, Some(dir), Timestamp(0)).into_iter().next();
     let none = || format!("there is no conversation of this directory to continue; {name} begins a new one");
     let notice = if latest.is_none() { Some(none()) } else { None };

@@ -13,7 +13,7 @@ use abide_model::session::Setup;
 use abide_model::{Extra, Session};
 
 use crate::error::Error;
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 
 /// The agent that `session` runs, as it was set up at its first start; `None` if it runs none, or was never started.
 pub(crate) fn agent_of(session: &Session) -> Option<(Chosen, &Setup)> {
@@ -24,7 +24,7 @@ pub(crate) fn agent_of(session: &Session) -> Option<(Chosen, &Setup)> {
 
 /// How the session's agent would be set up if it were started for the first time now.
 pub(crate) fn setup_today(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     session: &Session,
     name: &str,
     described: Option<&Described>,
@@ -36,7 +36,7 @@ pub(crate) fn setup_today(
     let chosen = chosen_dir(&*agent, described, env);
     Setup {
         moved: chosen.is_some(),
-        config_dir: chosen.unwrap_or_else(|| agent.default_dir(&around.home)),
+        config_dir: chosen.unwrap_or_else(|| agent.default_dir(&ctx.home)),
         described: how,
         continue_turn,
         extra: Extra::new(),

@@ -14,7 +14,7 @@ use abide_sys::run;
 
 use crate::conversation::agent_environment;
 use crate::doctor::Machine;
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 
 /// How long an agent may take to print its help.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ const HOLDS: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the agent that `argv` runs says to `--help`; nothing if that makes no difference or can not be had. A wrapper is not
 /// asked: what it does with `--help` is its own affair.
 pub(crate) fn of(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     agent: &dyn Agent,
     argv: &[String],
     env: &BTreeMap<OsString, OsString>,
@@ -33,7 +33,7 @@ pub(crate) fn of(
 ) -> String {
     let direct = argv.first().filter(|word| word.rsplit('/').next() == Some(agent.program()));
     let Some(program) = direct.filter(|_| agent.profile().asked_for_help) else { return String::new() };
-    let kept = around.store.layout().cache().join(format!("help.{}", agent.program()));
+    let kept = ctx.store.layout().cache().join(format!("help.{}", agent.program()));
     let asked = identity(program, env, cwd);
     if let Some(help) = asked.as_ref().and_then(|asked| read(&kept, asked)) {
         return help;

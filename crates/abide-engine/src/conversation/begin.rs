@@ -19,7 +19,7 @@ use crate::conversation::transcript_vault::{Restored, Vault};
 use crate::conversation::{agent_environment, agent_help, session_traces};
 use crate::error::Error;
 use crate::running::connect;
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 
 /// How an agent's session is started.
 pub(crate) struct Launch {
@@ -32,7 +32,7 @@ pub(crate) struct Launch {
 
 /// How `session` is started; `None` if it runs no agent. `env` is told where the agent keeps its files, if that was chosen.
 pub(crate) fn prepare(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     session: &Session,
     env: &mut BTreeMap<OsString, OsString>,
@@ -41,18 +41,18 @@ pub(crate) fn prepare(
         log(instance, session, None, reason::NO_AGENT, "");
         return Ok(None);
     };
-    let described = around.settings.agents.get(name.as_str());
-    let setup = setup(around, session, name, env);
+    let described = ctx.settings.agents.get(name.as_str());
+    let setup = setup(ctx, session, name, env);
     let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
     agent_environment::replay(agent, &setup, env);
-    let start = Start { around, instance, session, agent, setup: &setup };
+    let start = Start { ctx, instance, session, agent, setup: &setup };
     let mut notices: Vec<String> =
         agent_environment::differences(&setup, described).chain(start.restore(env)).collect();
     let prepared = start.decide()?;
     notices.extend(notice(&session.name, session.generation > 1, &prepared));
     if let Begin::Resume { id } = &prepared.begin.decision {
         start.keep(id, &prepared);
-        if setup.continue_turn || around.continue_turn {
+        if setup.continue_turn || ctx.continue_turn {
             notices.extend(agent_environment::continue_turn(agent, env));
         }
     }
@@ -60,24 +60,23 @@ pub(crate) fn prepare(
     if let Some((variable, id)) = agent.id_env().zip(conversation.as_ref()) {
         env.insert(variable.into(), id.into());
     }
-    let help = &agent_help::of(around, agent, &prepared.argv, env, &session.cwd);
+    let help = &agent_help::of(ctx, agent, &prepared.argv, env, &session.cwd);
     let mut argv = agent.adjust_for(help, prepared.argv);
     let rules = described.map(activity::rules_of).unwrap_or_default();
     let hooks = described.and_then(|described| described.hooks);
     let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules, hooks };
-    let watched = activity::arrange(around, instance, session, run, &mut argv, env);
+    let watched = activity::arrange(ctx, instance, session, run, &mut argv, env);
     Ok(Some(Launch { argv, notices, watched }))
 }
 
 /// How the session's agent is set up: as at its first start.
 fn setup(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     session: &Session,
     name: &str,
     env: &BTreeMap<OsString, OsString>,
 ) -> Setup {
-    let today =
-        || agent_environment::setup_today(around, session, name, around.settings.agents.get(name), env);
+    let today = || agent_environment::setup_today(ctx, session, name, ctx.settings.agents.get(name), env);
     session.setup.clone().unwrap_or_else(today)
 }
 
@@ -91,9 +90,9 @@ pub struct ResumeForecast {
 }
 
 /// What a resume of `instance` would do now, by the decisions that the resume itself takes. Nothing is changed.
-pub fn forecast(around: &Surroundings<'_>, instance: &Instance) -> Result<ResumeForecast, Error> {
-    refuse_open(around.store, instance)?;
-    let mut claims = Claims::take(around.store)?;
+pub fn forecast(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<ResumeForecast, Error> {
+    refuse_open(ctx.store, instance)?;
+    let mut claims = Claims::take(ctx.store)?;
     let mut forecast = ResumeForecast::default();
     for session in instance.sessions_to_resume() {
         let session = &Session { generation: session.generation + 1, ..session.clone() };
@@ -101,9 +100,9 @@ pub fn forecast(around: &Surroundings<'_>, instance: &Instance) -> Result<Resume
             forecast.sessions.push((session.name.clone(), None));
             continue;
         };
-        let setup = &setup(around, session, name, &around.env);
+        let setup = &setup(ctx, session, name, &ctx.env);
         let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
-        let start = Start { around, instance, session, agent, setup };
+        let start = Start { ctx, instance, session, agent, setup };
         let prepared = match start.beginning(Some(&claims), start.lost_and_kept().as_deref()) {
             Ok(prepared) => prepared,
             Err(error) if forecast.sessions.is_empty() => return Err(error),
@@ -148,7 +147,7 @@ fn log(instance: &Instance, session: &Session, resumed: Option<&str>, reason: &s
 
 /// A session of an agent that is about to be started.
 struct Start<'a> {
-    around: &'a Surroundings<'a>,
+    ctx: &'a LaunchContext<'a>,
     instance: &'a Instance,
     session: &'a Session,
     agent: &'a dyn Agent,
@@ -157,7 +156,7 @@ struct Start<'a> {
 
 impl Start<'_> {
     fn vault<'a>(&'a self, id: &'a str) -> Option<Vault<'a>> {
-        let instance_dir = connect::instance_dir(self.around.store, self.instance.id);
+        let instance_dir = connect::instance_dir(self.ctx.store, self.instance.id);
         Vault::of(instance_dir.path(), self.session.id, self.agent, &self.setup.config_dir, id)
     }
 
@@ -192,7 +191,7 @@ impl Start<'_> {
         let is_new = session.generation <= 1
             && session.conversation.is_none()
             && self.agent.typed(&session.argv) == Typed::Nothing;
-        let claims = if is_new { None } else { Some(Claims::take(self.around.store)?) };
+        let claims = if is_new { None } else { Some(Claims::take(self.ctx.store)?) };
         let prepared = self.beginning(claims.as_ref(), None)?;
         self.bind(&prepared)?;
         Ok(prepared)
@@ -201,7 +200,7 @@ impl Start<'_> {
     /// How the session begins, as things are now. `claims` may be left out of a session that certainly begins a new
     /// conversation; `put_back` is its transcript, if that will be put back where it is missing.
     fn beginning(&self, claims: Option<&Claims>, put_back: Option<&Path>) -> Result<Prepared, Error> {
-        let Self { around, instance, session, agent, setup } = *self;
+        let Self { ctx, instance, session, agent, setup } = *self;
         let started_before = session.generation > 1;
         let bound = session.conversation.as_ref();
         let own = (instance.id, session.id);
@@ -209,11 +208,11 @@ impl Start<'_> {
         let searching = started_before && bound.is_none_or(|bound| bound.transcript.is_none());
         let (claimed, rivals) = match claims {
             Some(claims) if searching => {
-                (claims.ever(around.store, own)?, claims.rivals(own, agent.name(), &session.cwd))
+                (claims.ever(ctx.store, own)?, claims.rivals(own, agent.name(), &session.cwd))
             }
             _ => (Vec::new(), false),
         };
-        let instance_dir = connect::instance_dir(around.store, instance.id);
+        let instance_dir = connect::instance_dir(ctx.store, instance.id);
         let screen = if searching { session_traces::screen(&instance_dir, session) } else { String::new() };
         let situation = Situation {
             argv: &session.argv,
@@ -262,7 +261,7 @@ impl Start<'_> {
         let why = prepared.unverified.as_deref().unwrap_or_default();
         log(self.instance, self.session, resumed, &prepared.begin.reason, why);
         let bound = binding(prepared);
-        self.around.store.update(instance, |now| -> Result<(), Error> {
+        self.ctx.store.update(instance, |now| -> Result<(), Error> {
             if let Some(own) = now.sessions.iter_mut().find(|own| own.id == session) {
                 own.setup.get_or_insert_with(|| self.setup.clone());
                 own.astray = None;

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::conversation::agent_environment;
 use crate::conversation::claims::Claims;
 use crate::conversation::holders::{HeldBy, LiveHolders};
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 use crate::start::moved;
 
 /// What a list of conversations says; a promise to scripts, described in `docs/json.md`.
@@ -76,11 +76,11 @@ pub(crate) struct KnownConversation<'a> {
 
 /// The conversations held in `dir`, or in any directory. What was held in a tree of an instance, or before the directory
 /// was moved, belongs to the directory that the instance was launched from.
-pub fn list(around: &Surroundings<'_>, dir: Option<&Path>) -> Result<Listing, Error> {
-    let places = places(around.settings, &around.env, &around.home);
-    let recorded = recorded_places(around.store, dir)?;
-    let claims = Claims::take(around.store)?;
-    let owners = owners(around.store)?;
+pub fn list(ctx: &LaunchContext<'_>, dir: Option<&Path>) -> Result<Listing, Error> {
+    let places = places(ctx.settings, &ctx.env, &ctx.home);
+    let recorded = recorded_places(ctx.store, dir)?;
+    let claims = Claims::take(ctx.store)?;
+    let owners = owners(ctx.store)?;
     let known = known(&places, &recorded, dir);
     let mut holders: HashMap<(String, PathBuf), LiveHolders> = HashMap::new();
     for KnownConversation { place, .. } in &known {

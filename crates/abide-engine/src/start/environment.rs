@@ -18,7 +18,7 @@ const OF_THE_OUTER_TERMINAL: &[&str] = &[
     vars::ABIDE_GENERATION,
     vars::ABIDE_INSTANCE,
     vars::ABIDE_SESSION,
-    vars::ABIDE_UNIT,
+    vars::ABIDE_INSTANCE_DIR,
     vars::TERM,
     vars::TMUX,
     "COLORTERM",

@@ -25,7 +25,7 @@ use crate::start::secrets::SecretError;
 use crate::{substrate, trees};
 
 /// What a start needs to know beyond the instance itself.
-pub struct Surroundings<'a> {
+pub struct LaunchContext<'a> {
     pub store: &'a Store,
     /// The settings of the scope.
     pub settings: &'a Settings,
@@ -44,7 +44,7 @@ pub struct Surroundings<'a> {
     /// The set-up command that is configured now; none where the configuration can not be read.
     pub setup: Option<Vec<String>>,
     /// Hears, line by line, of what takes its time.
-    pub told: &'a dyn Fn(&str),
+    pub progress: &'a dyn Fn(&str),
 }
 
 /// The field of the manifest that says whether the capsule has an instance directory of its own, and if not, why.
@@ -92,8 +92,8 @@ pub(crate) struct LaunchReport {
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
 ///
 /// A start that fails leaves no process, and the instance as the status machine says.
-pub fn start(around: &Surroundings<'_>, instance: &Instance, claim: Claim) -> Result<Started, Error> {
-    let started = start_claimed(around, instance);
+pub fn start(ctx: &LaunchContext<'_>, instance: &Instance, claim: Claim) -> Result<Started, Error> {
+    let started = start_claimed(ctx, instance);
     drop(claim);
     started
 }
@@ -108,40 +108,40 @@ pub fn claim(store: &Store, id: InstanceId) -> Result<Claim, Error> {
     })
 }
 
-fn start_claimed(around: &Surroundings<'_>, instance: &Instance) -> Result<Started, Error> {
-    match launch(around, instance) {
+fn start_claimed(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Started, Error> {
+    match launch(ctx, instance) {
         Ok((outcome, LaunchReport { mut warnings, not_started })) => {
             warnings.extend(outcome.warning().map(str::to_owned));
-            Ok(Started { faults: faults(around, instance.id), warnings, not_started })
+            Ok(Started { faults: faults(ctx, instance.id), warnings, not_started })
         }
         Err(error) => {
             tracing::warn!(id = %instance.id, "start failed: {error}");
             // What a set-up left half done is worth a look, and can be gone on with.
             let keep = matches!(error, Error::Setup { .. });
-            finish::start_failed(around.store, instance.id, &error.to_string(), keep);
-            trash::forget_blank(around.store, instance);
+            finish::start_failed(ctx.store, instance.id, &error.to_string(), keep);
+            trash::forget_blank(ctx.store, instance);
             Err(error)
         }
     }
 }
 
-fn faults(around: &Surroundings<'_>, id: InstanceId) -> Vec<String> {
-    around.store.read(id).map_or_else(|_| Vec::new(), |instance| trees::faults(around.store, &instance))
+fn faults(ctx: &LaunchContext<'_>, id: InstanceId) -> Vec<String> {
+    ctx.store.read(id).map_or_else(|_| Vec::new(), |instance| trees::faults(ctx.store, &instance))
 }
 
-fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), Error> {
+fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), Error> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
-        processes::end_leftovers(&connect::instance_dir(around.store, instance.id), instance.id)?;
+        processes::end_leftovers(&connect::instance_dir(ctx.store, instance.id), instance.id)?;
     }
-    let instance = &trees::ready(around, instance)?;
+    let instance = &trees::ready(ctx, instance)?;
     let mut report = LaunchReport::default();
-    let isolation = substrate::launch(around, instance, &mut report)?;
+    let isolation = substrate::launch(ctx, instance, &mut report)?;
     match isolation {
         ScopeOutcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
         _ => tracing::info!(id = %instance.id, "{isolation}"),
     }
-    let stamped = around.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
+    let stamped = ctx.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
         // Only a removal that was decided meanwhile refuses this, and that one stands.
         let because = match instance.recipe.substrate {
             Substrate::Capsule => "the capsule runs",
@@ -167,33 +167,33 @@ fn launch(around: &Surroundings<'_>, instance: &Instance) -> Result<(ScopeOutcom
 
 /// The environment of what runs in `cwd` as session `id`: the launch's own, and the values that the recipe refers to.
 pub(crate) fn env_of(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     id: abide_model::SessionId,
     cwd: &Path,
 ) -> Result<BTreeMap<OsString, OsString>, SecretError> {
-    let mut env = environment::of_session(around.env.clone(), instance.id, id, cwd);
+    let mut env = environment::of_session(ctx.env.clone(), instance.id, id, cwd);
     for (name, reference) in &instance.recipe.env {
-        let lookup = |name: &str| around.env.get(&OsString::from(name)).cloned();
-        env.insert(name.into(), secrets::resolve(name, reference, &around.home, lookup)?.reveal());
+        let lookup = |name: &str| ctx.env.get(&OsString::from(name)).cloned();
+        env.insert(name.into(), secrets::resolve(name, reference, &ctx.home, lookup)?.reveal());
     }
     Ok(env)
 }
 
 /// What `session` is started with.
 pub(crate) fn spec(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     session: &Session,
     warnings: &mut Vec<String>,
 ) -> Result<SpawnSpec, Error> {
-    let mut env = env_of(around, instance, session.id, &session.cwd)?;
+    let mut env = env_of(ctx, instance, session.id, &session.cwd)?;
     if let Some(agent) = &session.agent {
         env.insert(vars::ABIDE_AGENT.into(), agent.into());
     }
     let mut meta =
-        serde_json::json!({ "agent": session.agent, "shell": [crate::start::load::shell(&around.env)] });
-    let argv = match begin::prepare(around, instance, session, &mut env)? {
+        serde_json::json!({ "agent": session.agent, "shell": [crate::start::load::shell(&ctx.env)] });
+    let argv = match begin::prepare(ctx, instance, session, &mut env)? {
         Some(launch) => {
             warnings.extend(launch.notices);
             meta[launch.watched.0] = launch.watched.1;
@@ -207,7 +207,7 @@ pub(crate) fn spec(
         argv: argv.iter().map(OsText::from).collect(),
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         cwd: session.cwd.as_os_str().into(),
-        size: around.size,
+        size: ctx.size,
         umask: None,
         meta,
     })

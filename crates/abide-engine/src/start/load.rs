@@ -20,7 +20,7 @@ use crate::doctor::Machine;
 use crate::error::Error;
 use crate::start::differences;
 use crate::start::launch;
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 use crate::start::moved;
 use crate::trees::{self, Wish};
 
@@ -60,38 +60,38 @@ pub struct Loaded {
 }
 
 /// Starts a new instance.
-pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Error> {
+pub fn load(ctx: &LaunchContext<'_>, request: &Request) -> Result<Loaded, Error> {
     let (asked, runs_as) = (request.program.as_deref(), request.runs_as.as_deref());
-    let take = |take| adopt::find(around, &request.dir, runs_as.or(asked), take);
+    let take = |take| adopt::find(ctx, &request.dir, runs_as.or(asked), take);
     let taken = request.take.as_ref().map(take).transpose()?;
     let program = match &taken {
         Some(taken) if runs_as.is_none() => {
             Decided::new(Program::Agent(taken.agent.clone()), "it was held with this agent")
         }
-        _ => choose(around, asked, runs_as),
+        _ => choose(ctx, asked, runs_as),
     };
-    check(around, request, &program.decision)?;
-    let argv = argv(&program.decision, around.settings, &around.env, &request.args);
-    check_path(around, &program.decision, &argv)?;
+    check(ctx, request, &program.decision)?;
+    let argv = argv(&program.decision, ctx.settings, &ctx.env, &request.args);
+    check_path(ctx, &program.decision, &argv)?;
     if let Some(name) = program.decision.agent()
-        && let Some(described) = around.settings.agents.get(name)
+        && let Some(described) = ctx.settings.agents.get(name)
     {
         agent_environment::check(name, &argv, described)?;
     }
     // Held until the new instance says what it is in, so that another start at the same time finds it taken.
-    let claims = taken.as_ref().map(|taken| taken.claim(around.store, around.settings)).transpose()?;
+    let claims = taken.as_ref().map(|taken| taken.claim(ctx.store, ctx.settings)).transpose()?;
     // So is the name, by the same lock.
     let naming = match (&request.name, &claims) {
-        (Some(_), None) => Some(around.store.lock_claims()?),
+        (Some(_), None) => Some(ctx.store.lock_claims()?),
         _ => None,
     };
-    request.name.as_deref().map_or(Ok(()), |name| check_free(around.store, name))?;
+    request.name.as_deref().map_or(Ok(()), |name| check_free(ctx.store, name))?;
     let (argv, adopted) = match taken {
-        Some(taken) => taken.by(argv, around.settings)?,
-        None => (named_latest(around, &program.decision, argv, &request.dir), None),
+        Some(taken) => taken.by(argv, ctx.settings)?,
+        None => (named_latest(ctx, &program.decision, argv, &request.dir), None),
     };
-    let instance = around.store.create(|id| {
-        let mut instance = instance(around, id, request, &program.decision, argv);
+    let instance = ctx.store.create(|id| {
+        let mut instance = instance(ctx, id, request, &program.decision, argv);
         instance.sessions.iter_mut().for_each(|session| session.conversation = adopted.clone());
         instance
     })?;
@@ -99,14 +99,14 @@ pub fn load(around: &Surroundings<'_>, request: &Request) -> Result<Loaded, Erro
     let isolated = instance.recipe.mounts.iter().filter(|mount| mount.isolation != Isolation::Shared);
     for mount in isolated.filter(|mount| !request.dir.starts_with(&mount.source)) {
         let (source, tree) = (mount.source.display(), mount.target.display());
-        (around.told)(&format!(
+        (ctx.progress)(&format!(
             "the {} of {source} is {tree}; {source} itself is not isolated",
             mount.isolation
         ));
     }
     tracing::info!(id = %instance.id, "load: {} because {}", program.decision.name(), program.reason);
-    let claim = launch::claim(around.store, instance.id)?;
-    let started = launch::start(around, &instance, claim)?;
+    let claim = launch::claim(ctx.store, instance.id)?;
+    let started = launch::start(ctx, &instance, claim)?;
     Ok(Loaded { id: instance.id, program, warnings: started.warnings })
 }
 
@@ -123,22 +123,22 @@ fn check_free(store: &Store, name: &str) -> Result<(), Error> {
 }
 
 /// The command line with the latest conversation named where it means that one.
-fn named_latest(around: &Surroundings<'_>, program: &Program, argv: Vec<String>, dir: &Path) -> Vec<String> {
+fn named_latest(ctx: &LaunchContext<'_>, program: &Program, argv: Vec<String>, dir: &Path) -> Vec<String> {
     let Some(name) = program.agent() else { return argv };
-    let (argv, notice) = adopt::name_latest(around, name, argv, dir);
-    notice.iter().for_each(|notice| (around.told)(notice));
+    let (argv, notice) = adopt::name_latest(ctx, name, argv, dir);
+    notice.iter().for_each(|notice| (ctx.progress)(notice));
     argv
 }
 
 /// Refuses what a session on the host would not have: better no session than one without what it was to have.
-fn check(around: &Surroundings<'_>, request: &Request, program: &Program) -> Result<(), Error> {
+fn check(ctx: &LaunchContext<'_>, request: &Request, program: &Program) -> Result<(), Error> {
     if request.place != Place::Host {
         let place = request.place;
         return Err(Error::Other(format!(
             "`place = \"{place}\"` is not there yet in this version; `--place host` starts it on this machine"
         )));
     }
-    let mounts = || around.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
+    let mounts = || ctx.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
     if let Some(mount) = mounts().find(|mount| mount.target_path() != mount.source) {
         return Err(Error::Other(format!(
             "nothing on the host shows {} at {}; take `target` out of the workspace",
@@ -152,13 +152,13 @@ fn check(around: &Surroundings<'_>, request: &Request, program: &Program) -> Res
             mount.source.display()
         )));
     }
-    check_role(around, &request.role, program)
+    check_role(ctx, &request.role, program)
 }
 
 /// Refuses a program that is certainly not there, before anything is made for it.
-fn check_path(around: &Surroundings<'_>, program: &Program, argv: &[String]) -> Result<(), Error> {
-    let own = env_of(around.settings, program).contains_key(vars::PATH);
-    let (Some(name), Some(path)) = (argv.first(), around.env.get(OsStr::new(vars::PATH))) else {
+fn check_path(ctx: &LaunchContext<'_>, program: &Program, argv: &[String]) -> Result<(), Error> {
+    let own = env_of(ctx.settings, program).contains_key(vars::PATH);
+    let (Some(name), Some(path)) = (argv.first(), ctx.env.get(OsStr::new(vars::PATH))) else {
         return Ok(());
     };
     // Whatever depends on the directory, or on a PATH of its own, shows when it is started.
@@ -173,8 +173,8 @@ fn check_path(around: &Surroundings<'_>, program: &Program, argv: &[String]) -> 
     }
 }
 
-fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Result<(), Error> {
-    let name = &around.settings.role;
+fn check_role(ctx: &LaunchContext<'_>, role: &Role, program: &Program) -> Result<(), Error> {
+    let name = &ctx.settings.role;
     if let Some(agent) = program.agent()
         && !role.agents.is_empty()
         && !role.agents.iter().any(|supported| supported.as_str() == agent)
@@ -183,15 +183,15 @@ fn check_role(around: &Surroundings<'_>, role: &Role, program: &Program) -> Resu
         let supported = supported.join(", ");
         return Err(Error::Other(format!("the role {name} is not for {agent}; it is for: {supported}")));
     }
-    let env = env_of(around.settings, program);
-    let has = |variable: &String| env.contains_key(variable) || around.env.contains_key(OsStr::new(variable));
+    let env = env_of(ctx.settings, program);
+    let has = |variable: &String| env.contains_key(variable) || ctx.env.contains_key(OsStr::new(variable));
     if let Some(variable) = role.env.iter().find(|variable| !has(variable)) {
         return Err(Error::Other(format!(
             "the role {name} needs {variable}; `abide config set env.{variable} REFERENCE` says where its value is"
         )));
     }
     if role.image.is_some() {
-        (around.told)(&format!("the role {name} names an image; on the host it runs without"));
+        (ctx.progress)(&format!("the role {name} names an image; on the host it runs without"));
     }
     Ok(())
 }
@@ -204,15 +204,15 @@ pub(crate) fn env_of(settings: &Settings, program: &Program) -> BTreeMap<String,
 }
 
 /// What runs where `requested` was asked for, or nothing; `runs_as` is the agent that the operator says it runs.
-pub fn choose(around: &Surroundings<'_>, requested: Option<&str>, runs_as: Option<&str>) -> Decided<Program> {
-    let path = around.env.get(OsStr::new(vars::PATH)).cloned().unwrap_or_default();
+pub fn choose(ctx: &LaunchContext<'_>, requested: Option<&str>, runs_as: Option<&str>) -> Decided<Program> {
+    let path = ctx.env.get(OsStr::new(vars::PATH)).cloned().unwrap_or_default();
     let machine = Machine { path, ..Machine::here() };
-    let described: Vec<&str> = around.settings.agents.keys().map(Name::as_str).collect();
+    let described: Vec<&str> = ctx.settings.agents.keys().map(Name::as_str).collect();
     let installed: Vec<&str> = AGENTS.iter().copied().filter(|name| machine.find(name).is_some()).collect();
     program::choose(&Wanted {
         requested,
         runs_as,
-        configured: around.settings.agent.as_ref().map(Name::as_str),
+        configured: ctx.settings.agent.as_ref().map(Name::as_str),
         described: &described,
         installed: &installed,
     })
@@ -251,26 +251,26 @@ pub fn shell(env: &BTreeMap<OsString, OsString>) -> String {
 }
 
 fn instance(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     id: InstanceId,
     request: &Request,
     program: &Program,
     argv: Vec<String>,
 ) -> Instance {
-    let (now, settings) = (clock::now(), around.settings);
-    let (name, configured) = match &around.workspace {
+    let (now, settings) = (clock::now(), ctx.settings);
+    let (name, configured) = match &ctx.workspace {
         Some((name, workspace)) => (Some(name.to_string()), workspace.mounts.as_slice()),
         None => (None, &[][..]),
     };
     let scope = Scope { workspace: name, dir: request.dir.clone(), extra: Extra::new() };
     let mut recipe = Recipe::on_host(request.dir.clone());
-    let instance_dir = around.store.layout().instance_dir(id);
+    let instance_dir = ctx.store.layout().instance_dir(id);
     recipe.mounts = trees::plan(&request.dir, configured, &request.wish, &instance_dir);
-    let own = around.workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
+    let own = ctx.workspace.as_ref().and_then(|(_, workspace)| workspace.setup.clone());
     recipe.setup = own.or_else(|| request.role.setup.clone()).unwrap_or_default();
     recipe.substrate = request.substrate;
     recipe.env = env_of(settings, program);
-    recipe.configured = Some(differences::configured(around, &request.dir, &request.role, program));
+    recipe.configured = Some(differences::configured(ctx, &request.dir, &request.role, program));
     let mut instance = Instance::starting(id, scope, settings.role.to_string(), recipe, process::this(), now);
     instance.started_on = Some(host::here().clone());
     instance.name = request.name.clone();

@@ -16,31 +16,31 @@ use crate::error::Error;
 use crate::running::daemons::SPARED;
 use crate::running::liveness;
 use crate::start::launch;
-use crate::start::launch::{Started, Surroundings};
+use crate::start::launch::{LaunchContext, Started};
 use crate::start::moved;
 use crate::start::startup_check;
 
 /// Brings a kept instance back: the same instance directory, the same tabs with their scrollback, the sessions that ran when it stopped.
-pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Error> {
+pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Error> {
     // What was reported in the last run counts for that run only.
-    let before = around.store.read(id)?;
-    let now = finish::as_it_is(around.store, before.clone());
+    let before = ctx.store.read(id)?;
+    let now = finish::as_it_is(ctx.store, before.clone());
     if now.status.status != before.status.status {
         return Err(Error::Other(format!("{}: {}", id.display_name(), now.status.because)));
     }
     if matches!(before.status.status, Status::Ending(_)) {
-        (around.told)(&format!("{} was being removed, which is taken back", id.display_name()));
-        finish::take_back(around.store, id, around.told)?;
+        (ctx.progress)(&format!("{} was being removed, which is taken back", id.display_name()));
+        finish::take_back(ctx.store, id, ctx.progress)?;
     }
-    if let Some(missing) = moved::missing(around.store, &before) {
+    if let Some(missing) = moved::missing(ctx.store, &before) {
         return Err(Error::DirectoryMissing(missing));
     }
-    let before = current::follow(around.store, before, None, Look::Close);
-    begin::refuse_open(around.store, &before)?;
+    let before = current::follow(ctx.store, before, None, Look::Close);
+    begin::refuse_open(ctx.store, &before)?;
     // Before it is written down that it starts: a look from another PID namespace goes by this alone.
-    let claim = launch::claim(around.store, id)?;
-    let instance = around.store.update(id, |instance| -> Result<Instance, Error> {
-        refuse_running(around, instance)?;
+    let claim = launch::claim(ctx.store, id)?;
+    let instance = ctx.store.update(id, |instance| -> Result<Instance, Error> {
+        refuse_running(ctx, instance)?;
         let resume = Event::Resume { by: process::this() };
         let refused = |why| Error::ResumeRefused { id, why };
         instance.apply(&resume, "resumed by the operator", clock::now()).map_err(refused)?;
@@ -53,7 +53,7 @@ pub fn resume(around: &Surroundings<'_>, id: InstanceId) -> Result<Started, Erro
         }
         Ok(instance.clone())
     })?;
-    let mut started = launch::start(around, &instance, claim)?;
+    let mut started = launch::start(ctx, &instance, claim)?;
     started.warnings.extend(instance.sessions.iter().filter_map(left_open));
     let was_astray = instance.sessions.iter().filter_map(Session::told_astray);
     started.warnings.extend(was_astray.map(|told| format!("when it last ran, {told}")));
@@ -74,11 +74,11 @@ fn left_open(session: &Session) -> Option<String> {
 }
 
 /// Refuses to start beside a run that lives. What was taken for dead is seen to run by the next look.
-fn refuse_running(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
+fn refuse_running(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
     if !matches!(instance.status.status, Status::Restorable(_)) {
         return Ok(());
     }
-    let judged = liveness::of(around.store, instance);
+    let judged = liveness::of(ctx.store, instance);
     liveness::require_known(instance.id, &judged)?;
     match judged.decision {
         Liveness::Alive => Err(LaunchError::AlreadyRunning.into()),
@@ -110,14 +110,14 @@ pub enum Resumption {
 
 /// Brings the instance back and watches it come up. One after the other is brought back so: all at once they would fight
 /// over shared credentials.
-pub fn resume_watched(around: &Surroundings<'_>, id: InstanceId) -> Result<Resumption, Error> {
-    let mut started = match resume(around, id) {
+pub fn resume_watched(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Resumption, Error> {
+    let mut started = match resume(ctx, id) {
         // Whatever refused it: a start of ours that failed would have left it as one that does not run.
-        Err(_) if runs(around, id) => return Ok(Resumption::RunsAlready),
+        Err(_) if runs(ctx, id) => return Ok(Resumption::RunsAlready),
         started => started?,
     };
-    startup_check::verify(around.store, id)?;
-    started.warnings.extend(told_astray(around.store, id));
+    startup_check::verify(ctx.store, id)?;
+    started.warnings.extend(told_astray(ctx.store, id));
     Ok(Resumption::Back(started))
 }
 
@@ -127,8 +127,8 @@ pub fn told_astray(store: &Store, id: InstanceId) -> Vec<String> {
     instance.iter().flat_map(|instance| &instance.sessions).filter_map(Session::told_astray).collect()
 }
 
-fn runs(around: &Surroundings<'_>, id: InstanceId) -> bool {
-    let now = around.store.read(id).map(|instance| instance.status.status);
+fn runs(ctx: &LaunchContext<'_>, id: InstanceId) -> bool {
+    let now = ctx.store.read(id).map(|instance| instance.status.status);
     matches!(now, Ok(Status::Active | Status::Starting { .. }))
 }
 

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::error::Error;
 use crate::running::processes;
 use crate::start::launch;
-use crate::start::launch::Surroundings;
+use crate::start::launch::LaunchContext;
 
 /// How long a set-up may take.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -22,7 +22,7 @@ const PIPE: usize = 64 << 10;
 
 /// Runs the set-up command of `instance` where its sessions will run, in their environment. Whatever ends this process
 /// ends the command, too.
-pub fn run(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> {
+pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
     let Some((program, args)) = instance.recipe.setup.split_first() else { return Ok(()) };
     let (id, spelled) = (instance.id, instance.recipe.setup.join(" "));
     let failed = |problem: String| Error::Setup { command: spelled.clone(), problem };
@@ -30,8 +30,8 @@ pub fn run(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> 
         failed(format!("can not be run: {error}; correct `setup`, then `abide resume {id}`"))
     };
     let session = instance.sessions.first().map_or(SessionId(0), |session| session.id);
-    let env = launch::env_of(around, instance, session, &instance.recipe.cwd)?;
-    (around.told)(&format!("set-up: {spelled}"));
+    let env = launch::env_of(ctx, instance, session, &instance.recipe.cwd)?;
+    (ctx.progress)(&format!("set-up: {spelled}"));
     let (output, input) = io::pipe().map_err(not_run)?;
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(env).current_dir(&instance.recipe.cwd).stdin(Stdio::null());
@@ -46,7 +46,7 @@ pub fn run(around: &Surroundings<'_>, instance: &Instance) -> Result<(), Error> 
     let mut child = command.spawn().map_err(not_run)?;
     // Ours are the last copies of the pipe's end: while they are open the output has no end.
     drop(command);
-    let cut = listen(&child, output, &taken.fd, around.told)
+    let cut = listen(&child, output, &taken.fd, ctx.progress)
         .unwrap_or_else(|error| Some(format!("can not be followed: {error}")));
     if let Some(why) = cut {
         processes::end_set_up(std::process::id(), id);

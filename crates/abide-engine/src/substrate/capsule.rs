@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::running::connect;
 use crate::running::connect::PATIENCE;
 use crate::running::keepers;
-use crate::start::launch::{LaunchReport, NotStarted, Surroundings, spec};
+use crate::start::launch::{LaunchContext, LaunchReport, NotStarted, spec};
 
 /// How long a capsule may take to end its sessions: their grace, and the reading of their last words.
 const TO_STOP: Duration = Duration::from_secs(15);
@@ -129,19 +129,19 @@ impl Substrate for Capsule {
 
 /// Starts a keeper for `instance`, and its sessions in it.
 pub(super) fn launch(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
 ) -> Result<ScopeOutcome, Error> {
     let first = instance.sessions.first().ok_or(Error::NoSession(instance.id))?;
-    let spec = spec(around, instance, first, &mut report.warnings)?;
-    let instance_dir = connect::instance_dir(around.store, instance.id);
-    let config = keeper_config(around, instance, instance_dir.path());
+    let spec = spec(ctx, instance, first, &mut report.warnings)?;
+    let instance_dir = connect::instance_dir(ctx.store, instance.id);
+    let config = keeper_config(ctx, instance, instance_dir.path());
     session_traces::observe(&instance_dir);
-    let argv = [around.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
+    let argv = [ctx.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
     let begin = || Launching::begin(&argv, config.clone(), &instance_dir.keeper_log());
     let mut launching = begin()?;
-    let isolation = isolate(around, instance.id, &launching);
+    let isolation = isolate(ctx, instance.id, &launching);
     if matches!(isolation, ScopeOutcome::FellBack { .. }) {
         // systemd may carry out later what it did not answer in time, and would move this keeper alone, away from what it
         // has started by then. Another one has another number.
@@ -150,23 +150,23 @@ pub(super) fn launch(
     }
     let launched = launching.start(spec)?;
     tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");
-    start_others(around, instance, report);
+    start_others(ctx, instance, report);
     Ok(isolation)
 }
 
 /// Moves the keeper out of the login before anything runs in it: whatever it starts is then where it is.
-fn isolate(around: &Surroundings<'_>, id: InstanceId, launching: &Launching) -> ScopeOutcome {
+fn isolate(ctx: &LaunchContext<'_>, id: InstanceId, launching: &Launching) -> ScopeOutcome {
     let keeper = launching.keeper().pid;
-    scope::place(keeper, id, around.settings.unit, around.settings.linger)
+    scope::place(keeper, id, ctx.settings.unit, ctx.settings.linger)
 }
 
 /// Starts the sessions after the first. One that does not start must not take the others down; it is reported, and the
 /// next resume tries it again.
-fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut LaunchReport) {
+fn start_others(ctx: &LaunchContext<'_>, instance: &Instance, report: &mut LaunchReport) {
     let Some((_, others)) = instance.sessions.split_first().filter(|(_, others)| !others.is_empty()) else {
         return;
     };
-    let mut capsule = match Connection::connect(&connect::instance_dir(around.store, instance.id), TO_START) {
+    let mut capsule = match Connection::connect(&connect::instance_dir(ctx.store, instance.id), TO_START) {
         Ok(capsule) => capsule,
         Err(why) => {
             let missing = others.iter().map(|session| NotStarted::new(session, &why));
@@ -174,7 +174,7 @@ fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut Lau
         }
     };
     for session in others {
-        let spec = spec(around, instance, session, &mut report.warnings);
+        let spec = spec(ctx, instance, session, &mut report.warnings);
         let asked = spec.map_err(|e| e.to_string()).and_then(|spec| {
             let spawn = Spawn { spec: Box::new(spec), focus: false };
             capsule.call(&spawn, TO_START).map_err(|e| e.to_string())
@@ -185,13 +185,13 @@ fn start_others(around: &Surroundings<'_>, instance: &Instance, report: &mut Lau
     }
 }
 
-fn keeper_config(around: &Surroundings<'_>, instance: &Instance, instance_dir: &Path) -> Config {
+fn keeper_config(ctx: &LaunchContext<'_>, instance: &Instance, instance_dir: &Path) -> Config {
     let own = |words: &[&str]| -> Vec<OsText> {
         std::iter::once(OWN_IMAGE.into()).chain(words.iter().map(Into::into)).collect()
     };
     let mut config = Config::new(instance_dir.as_os_str(), instance.generation, own(&["capsule", "mux"]));
     config.on_exit = own(&["capsule", "finish", instance.id.as_str()]);
-    config.options = serde_json::to_value(mux_options(around.settings, instance)).unwrap_or_default();
+    config.options = serde_json::to_value(mux_options(ctx.settings, instance)).unwrap_or_default();
     config
 }
 

@@ -45,7 +45,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
     let (mut order, launcher) = match session {
         Some(session) => {
             mark(&session)?;
-            let (order, launcher) = pane::knock(&instance_dir, session)?;
+            let (order, launcher) = pane::connect(&instance_dir, session)?;
             (order, Some(launcher))
         }
         None => {

@@ -17,15 +17,15 @@ use crate::screen::scroll::Scroll;
 use crate::screen::view::{Mode, View};
 use crate::session::Session;
 
-/// What there is to be seen.
-pub(crate) struct World<'a> {
+/// Everything that one client's frame is composed from.
+pub(crate) struct FrameInputs<'a> {
     pub sessions: &'a [Session],
     pub layout: &'a Layout,
     pub options: &'a MuxOptions,
     pub instance: &'a str,
 }
 
-impl<'a> World<'a> {
+impl<'a> FrameInputs<'a> {
     /// What brings a client's terminal up to date; `None` if it is.
     pub fn frame<'v>(&self, view: &'v mut View, strings: &mut Strings, now: Instant) -> Option<&'v [u8]> {
         view.drawn(now);

@@ -8,7 +8,7 @@ use abide_wire::session::{SessionId, Size};
 
 use crate::screen::bar::Mark;
 use crate::screen::compose::tab_area;
-use crate::screen::frame::World;
+use crate::screen::frame::FrameInputs;
 use crate::screen::layout::{Tab, TabId};
 use crate::screen::placement::Placement;
 use crate::screen::view::{Mode, View};
@@ -163,14 +163,14 @@ impl Server {
         } else {
             options.name.clone()
         };
-        let world = World { sessions, layout, options, instance: &instance };
+        let inputs = FrameInputs { sessions, layout, options, instance: &instance };
         for client in clients.values_mut().filter(|client| client.is_caught_up() && !client.is_leaving()) {
             let Client { view: Some(view), .. } = client else { continue };
             if view.frame_at().is_none_or(|at| at > *now) {
                 continue;
             }
             let mut bytes = std::mem::take(&mut view.extras);
-            if let Some(frame) = world.frame(view, strings, *now) {
+            if let Some(frame) = inputs.frame(view, strings, *now) {
                 bytes.extend_from_slice(frame);
             }
             client.output(&bytes);

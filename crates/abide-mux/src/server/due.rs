@@ -4,7 +4,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use abide_model::Doing;
-use abide_sys::resident;
 
 use crate::server::Server;
 use crate::server::searching::is_searching;
@@ -38,7 +37,7 @@ impl Server {
         let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions, self.now));
         // Where there is nobody else, nobody else is kept waiting.
         let attention = self.attention.until().filter(|_| self.sessions.len() > 1);
-        clients.chain(sessions).chain(waits).chain(attention).chain(self.begun_at).min()
+        clients.chain(sessions).chain(waits).chain(attention).min()
     }
 
     pub fn on_time(&mut self) {
@@ -60,10 +59,6 @@ impl Server {
         self.keep_awake();
         self.check_waits();
         self.sync_journals();
-        if self.begun_at.is_some_and(|at| at <= now) {
-            self.begun_at = None;
-            resident::forget_code();
-        }
     }
 
     /// Keeps the machine from going to sleep while the sessions are a reason to.

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use abide_model::watching::Watch;
 use abide_sys::poll::{self, PollFd, PollFlags};
@@ -52,8 +52,7 @@ const SLICE: usize = 32 << 10;
 const LEAST_SLICE: usize = 8 << 10;
 /// The same where nobody is there who could be kept waiting.
 const UNSEEN_SLICE: usize = 256 << 10;
-/// How long it takes at most until the first programs are there and have drawn themselves.
-const BEGINNING: Duration = Duration::from_secs(1);
+
 /// Why a mux can not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MuxError {
@@ -109,8 +108,6 @@ pub(crate) struct Server {
     pub changed_settings: Option<(u64, LiveSettings)>,
     /// What the keeper had no room for yet.
     pub to_keeper: ToKeeperQueue,
-    /// When everything has begun that begins with us.
-    pub begun_at: Option<Instant>,
     /// The time of the present round.
     pub now: Instant,
 }
@@ -183,7 +180,6 @@ impl Server {
             retiring: false,
             syncing: None,
             awake: AwakeLock::default(),
-            begun_at: Instant::now().checked_add(BEGINNING),
             now: Instant::now(),
         };
         // Before anybody asks, and before the layout is compared: a session that is told of a moment later would be unknown

@@ -94,8 +94,8 @@ const FULL: usize = 3900;
 /// How long the kernel is given to have as much ready again. It takes it some microseconds, while a read that finds
 /// nothing sleeps and is woken again, which takes longer than the read.
 const REFILL: Duration = Duration::from_micros(100);
-/// A turn given to others that took longer was taken: somebody else needs the processor on which we wait.
-const SHARED: Duration = Duration::from_micros(5);
+/// If `sched_yield` takes longer than this, another thread ran: stop spinning.
+const YIELD_WAS_USED: Duration = Duration::from_micros(5);
 /// How long a session that floods where nobody looks is left alone, while somebody looks at another: the machine has
 /// time for that one, and this one is still read faster than most programs write.
 const PAUSE: Duration = Duration::from_micros(250);
@@ -426,7 +426,7 @@ fn await_refill(master: &OwnedFd) {
             return;
         }
         rustix::thread::sched_yield();
-        if before.elapsed() > SHARED {
+        if before.elapsed() > YIELD_WAS_USED {
             return;
         }
     }

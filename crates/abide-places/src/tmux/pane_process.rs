@@ -1,8 +1,8 @@
 //! A session in a pane of a tmux server: what tmux starts there is a process of ours, the parent of the session's.
 //!
 //! tmux is told to start that process and nothing else. What it is to run may hold secrets, and would be in an argument
-//! and in the server's memory; so it comes over the instance directory's socket, from a launcher that waits at its [`Door`] until
-//! every pane has knocked. The parent ends the session when it is asked to, and knows how it ended.
+//! and in the server's memory; so it comes over the instance directory's socket, from a launcher that
+//! waits at its [`LaunchSocket`] until every pane has connected. The parent ends the session when it is asked to, and knows how it ended.
 
 mod hold;
 mod seen;
@@ -22,14 +22,14 @@ use serde::{Deserialize, Serialize};
 pub use hold::{CLOSE, Cause, End, Held, STOP};
 pub use seen::{Heard, InPane};
 
-/// How long a pane may take to knock, and either side to answer.
+/// How long a pane may take to connect, and either side to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const LIMIT: u64 = 4 << 20;
 
 /// What a pane says first.
 #[derive(Debug, Serialize, Deserialize)]
-struct Knock {
+struct PaneHello {
     session: SessionId,
     pid: u32,
 }
@@ -46,13 +46,13 @@ pub struct Order {
 type Answer = Result<u32, String>;
 
 /// Where the panes of one launch ask what to run. Nobody is admitted any more when it is dropped.
-pub struct Door {
+pub struct LaunchSocket {
     instance_dir: InstanceDir,
     listener: UnixListener,
     file: SocketFile,
 }
 
-impl Door {
+impl LaunchSocket {
     /// Listens in the directory of `instance_dir`, which nobody serves.
     pub fn open(instance_dir: &InstanceDir) -> io::Result<Self> {
         instance_dir.prepare_run()?;
@@ -61,22 +61,22 @@ impl Door {
         Ok(Self { instance_dir: instance_dir.clone(), listener, file })
     }
 
-    /// The next pane that knocks.
-    pub fn admit(&self) -> io::Result<Guest> {
+    /// The next pane that connects.
+    pub fn admit(&self) -> io::Result<WaitingPane> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if poll::wait(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(deadline))? == 0 {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             // Whoever comes here for anything else is not the one that is waited for.
-            if let Ok(guest) = socket::accept(&self.listener).and_then(Guest::new) {
-                return Ok(guest);
+            if let Ok(pane) = socket::accept(&self.listener).and_then(WaitingPane::new) {
+                return Ok(pane);
             }
         }
     }
 }
 
-impl Drop for Door {
+impl Drop for LaunchSocket {
     fn drop(&mut self) {
         if let Err(err) = socket::unbind(&self.instance_dir.run_dir(), self.file) {
             tracing::warn!("the socket can not be removed: {err}");
@@ -85,18 +85,18 @@ impl Drop for Door {
 }
 
 /// A pane that waits to be told what to run. Dropped untold, it ends.
-pub struct Guest {
+pub struct WaitingPane {
     pub session: SessionId,
     /// The process in the pane.
     pub pid: u32,
     stream: BufReader<UnixStream>,
 }
 
-impl Guest {
+impl WaitingPane {
     fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
         let mut stream = ready(stream)?;
-        let Knock { session, pid } = receive(&mut stream)?;
+        let PaneHello { session, pid } = receive(&mut stream)?;
         Ok(Self { session, pid, stream })
     }
 
@@ -107,10 +107,10 @@ impl Guest {
     }
 }
 
-/// Knocks at the door of `instance_dir` as the pane of `session`. Whoever launched it is to hear what became of the order.
-pub fn knock(instance_dir: &InstanceDir, session: SessionId) -> io::Result<(Order, Launcher)> {
+/// Connects to the launch socket of `instance_dir` as the pane of `session`. The launcher is to hear what became of the order.
+pub fn connect(instance_dir: &InstanceDir, session: SessionId) -> io::Result<(Order, Launcher)> {
     let mut stream = ready(socket::connect(&instance_dir.run_dir())?)?;
-    send(&mut stream, &Knock { session, pid: std::process::id() })?;
+    send(&mut stream, &PaneHello { session, pid: std::process::id() })?;
     // The launcher waits for all panes before it answers the first.
     stream.get_ref().set_read_timeout(Some(2 * PATIENCE))?;
     let order = receive(&mut stream)?;
@@ -168,28 +168,28 @@ mod tests {
     }
 
     #[test]
-    fn an_order_of_any_size_reaches_the_pane_that_knocked_and_its_answer_the_launcher() {
+    fn an_order_of_any_size_reaches_the_pane_that_connected_and_its_answer_the_launcher() {
         let dir = tempfile::tempdir().unwrap();
         let instance_dir = InstanceDir::new(dir.path());
-        let door = Door::open(&instance_dir).unwrap();
+        let socket = LaunchSocket::open(&instance_dir).unwrap();
         for answer in [Ok(7), Err("no such program".to_owned())] {
             let order = order(&"v".repeat(1 << 20));
             std::thread::scope(|scope| {
                 let pane = scope.spawn(|| {
-                    let (order, launcher) = knock(&instance_dir, SessionId(1)).unwrap();
+                    let (order, launcher) = connect(&instance_dir, SessionId(1)).unwrap();
                     launcher.tell(answer.clone());
                     order
                 });
                 // Somebody who wants something else of the socket is not taken for a pane.
                 drop(socket::connect(&instance_dir.run_dir()).unwrap());
-                let guest = door.admit().unwrap();
-                assert_eq!(guest.session, SessionId(1));
-                assert_eq!(guest.start(&order).map_err(|e| e.to_string()), answer);
+                let waiting = socket.admit().unwrap();
+                assert_eq!(waiting.session, SessionId(1));
+                assert_eq!(waiting.start(&order).map_err(|e| e.to_string()), answer);
                 assert_eq!(pane.join().unwrap().spec, order.spec);
             });
         }
-        drop(door);
-        assert!(knock(&instance_dir, SessionId(1)).is_err());
+        drop(socket);
+        assert!(connect(&instance_dir, SessionId(1)).is_err());
         assert_eq!(std::fs::read_dir(instance_dir.run_dir()).unwrap().count(), 0);
     }
 
@@ -197,10 +197,10 @@ mod tests {
     fn a_pane_whose_launcher_died_is_told_so() {
         let dir = tempfile::tempdir().unwrap();
         let instance_dir = InstanceDir::new(dir.path());
-        let door = Door::open(&instance_dir).unwrap();
+        let socket = LaunchSocket::open(&instance_dir).unwrap();
         std::thread::scope(|scope| {
-            let pane = scope.spawn(|| knock(&instance_dir, SessionId(1)).map(|(order, _)| order));
-            drop(door.admit().unwrap());
+            let pane = scope.spawn(|| connect(&instance_dir, SessionId(1)).map(|(order, _)| order));
+            drop(socket.admit().unwrap());
             assert!(pane.join().unwrap().is_err());
         });
     }

@@ -134,9 +134,9 @@ fn preserved_tree(instance: &Instance, context: &Context) -> Outcome<PreservedTr
         true => HostRepo::Unchanged,
         false => trees::host_repo(&context.store, instance),
     };
-    let differences = load::with_surroundings(&instance.scope.dir, context, |around| {
-        let role = context.config.role(&around.settings.role).unwrap_or_else(|_| Role::built_in());
-        differences::since_launch(around, instance, &role)
+    let differences = load::in_launch_context(&instance.scope.dir, context, |ctx| {
+        let role = context.config.role(&ctx.settings.role).unwrap_or_else(|_| Role::built_in());
+        differences::since_launch(ctx, instance, &role)
     })?;
     Ok(PreservedTree { subject: Subject::from(instance), mounts, host, differences })
 }
@@ -156,7 +156,7 @@ pub fn start_again(instance: &Instance, session: Option<SessionId>, context: &Co
         return Ok(());
     };
     let resumed =
-        load::with_surroundings(&instance.scope.dir, context, |around| resume::resume(around, instance.id))?;
+        load::in_launch_context(&instance.scope.dir, context, |ctx| resume::resume(ctx, instance.id))?;
     for warning in resumed.map_err(CommandError::failed)?.warnings {
         context.warn(&warning);
     }

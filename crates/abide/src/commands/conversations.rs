@@ -32,7 +32,7 @@ pub struct Args {
 pub fn run(args: Args, context: &mut Context) -> Outcome {
     let dir = super::here()?;
     let wanted = (!args.all).then_some(dir.as_path());
-    let listing = load::with_surroundings(&dir, context, |around| list::list(around, wanted))?;
+    let listing = load::in_launch_context(&dir, context, |ctx| list::list(ctx, wanted))?;
     let listing = listing.map_err(CommandError::failed)?;
     if args.json {
         return Ok(context.printer.json(&listing)?);

@@ -9,7 +9,7 @@ use abide_engine::end::finish;
 use abide_engine::running::processes::SessionProcesses;
 use abide_engine::running::protection::Judge;
 use abide_engine::running::{connect, liveness};
-use abide_engine::start::launch::{ISOLATION, Surroundings};
+use abide_engine::start::launch::{ISOLATION, LaunchContext};
 use abide_engine::start::moved;
 use abide_engine::target::{self, Target};
 use abide_engine::{list, reconcile, substrate, trees};
@@ -159,9 +159,8 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
 
 /// What a resume would do, by its own decisions.
 fn resumption(instance: &Instance, context: &Context) -> Vec<String> {
-    let forecast =
-        |around: &mut Surroundings<'_>| begin::forecast(around, instance).map_err(CommandError::failed);
-    match load::with_surroundings(&instance.scope.dir, context, forecast).and_then(|forecast| forecast) {
+    let forecast = |ctx: &mut LaunchContext<'_>| begin::forecast(ctx, instance).map_err(CommandError::failed);
+    match load::in_launch_context(&instance.scope.dir, context, forecast).and_then(|forecast| forecast) {
         Ok(ResumeForecast { sessions, notices }) => {
             let held = instance.recipe.substrate;
             let coming: Vec<String> =

@@ -6,7 +6,7 @@ use std::path::Path;
 use abide_config::{ConfigError, Name, Settings, Workspace};
 use abide_engine::conversation::adopt::Take;
 use abide_engine::reconcile;
-use abide_engine::start::launch::Surroundings;
+use abide_engine::start::launch::LaunchContext;
 use abide_engine::start::load;
 use abide_engine::start::load::Request;
 use abide_engine::trees::{self, Wish};
@@ -119,13 +119,11 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     })?;
     let wish = Wish { isolation: args.isolation, base: args.base.clone(), branch: args.branch.clone() };
     check_trees(&dir, workspace.as_ref(), &wish)?;
-    let loaded = surrounded(workspace, context, |around| {
-        if args.may_mean_another()
-            && comes_back(around, &dir, args.wish(policy, around), args.detach, context)?
-        {
+    let loaded = with_launch_context(workspace, context, |ctx| {
+        if args.may_mean_another() && comes_back(ctx, &dir, args.wish(policy, ctx), args.detach, context)? {
             return Ok(None);
         }
-        let role = context.config.role(&around.settings.role).map_err(CommandError::failed)?;
+        let role = context.config.role(&ctx.settings.role).map_err(CommandError::failed)?;
         let request = Request {
             program: args.program,
             runs_as: args.runs_as,
@@ -134,12 +132,12 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             policy,
             dir: dir.clone(),
             role,
-            place: args.place.unwrap_or(around.settings.place),
-            substrate: args.substrate.unwrap_or(around.settings.substrate),
+            place: args.place.unwrap_or(ctx.settings.place),
+            substrate: args.substrate.unwrap_or(ctx.settings.substrate),
             take: args.adopt.map(Take::Adopt).or(args.fork.map(Take::Fork)),
             wish,
         };
-        load::load(around, &request).map(Some).map_err(CommandError::failed)
+        load::load(ctx, &request).map(Some).map_err(CommandError::failed)
     })?;
     let Some(loaded) = loaded? else { return Ok(()) };
     for warning in &loaded.warnings {
@@ -160,11 +158,11 @@ impl Args {
     }
 
     /// What is said about the instance that is wanted.
-    fn wish(&self, policy: Option<Policy>, around: &Surroundings<'_>) -> LaunchWish {
+    fn wish(&self, policy: Option<Policy>, ctx: &LaunchContext<'_>) -> LaunchWish {
         let program = self.program.as_deref();
         LaunchWish {
             program: program
-                .map(|program| load::choose(around, Some(program), self.runs_as.as_deref()).decision.name()),
+                .map(|program| load::choose(ctx, Some(program), self.runs_as.as_deref()).decision.name()),
             args: self.args.clone(),
             name: self.name.clone(),
             policy,
@@ -205,15 +203,15 @@ fn check_trees(dir: &Path, workspace: Option<&(Name, Workspace)>, wish: &Wish) -
 
 /// Whether the operator came back to an instance that is there, or wants nothing at all.
 fn comes_back(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     dir: &Path,
     wish: LaunchWish,
     detach: bool,
     context: &Context,
 ) -> Outcome<bool> {
-    let workspace = around.workspace.as_ref().map(|(name, _)| name.to_string());
+    let workspace = ctx.workspace.as_ref().map(|(name, _)| name.to_string());
     let scope = Scope { workspace, ..Scope::directory(dir.to_owned()) };
-    let role = around.settings.role.as_str();
+    let role = ctx.settings.role.as_str();
     let launch = Launch { scope: &scope, role, program: wish.program.as_deref() };
     if detach || !Ask::here().can_ask() {
         // A name that is taken is refused below, with a word on what to do.
@@ -239,10 +237,10 @@ fn kept_here(instance: &Instance) -> String {
 
 /// Gathers what a start from `dir` needs, and starts. What is there already says itself how it runs, so a workspace that can
 /// not be read is no reason to leave it.
-pub fn with_surroundings<T>(
+pub fn in_launch_context<T>(
     dir: &Path,
     context: &Context,
-    start: impl FnOnce(&mut Surroundings<'_>) -> T,
+    start: impl FnOnce(&mut LaunchContext<'_>) -> T,
 ) -> Outcome<T> {
     let (workspace, is_known) = match context.config.workspace_for(dir) {
         Ok(workspace) => (workspace, true),
@@ -251,16 +249,16 @@ pub fn with_surroundings<T>(
             (None, false)
         }
     };
-    surrounded(workspace, context, |around| {
-        around.setup = around.setup.take().filter(|_| is_known);
-        start(around)
+    with_launch_context(workspace, context, |ctx| {
+        ctx.setup = ctx.setup.take().filter(|_| is_known);
+        start(ctx)
     })
 }
 
-fn surrounded<T>(
+fn with_launch_context<T>(
     workspace: Option<(Name, Workspace)>,
     context: &Context,
-    start: impl FnOnce(&mut Surroundings<'_>) -> T,
+    start: impl FnOnce(&mut LaunchContext<'_>) -> T,
 ) -> Outcome<T> {
     let mut settings = context.config.load().map_err(CommandError::failed)?;
     if let Some((_, workspace)) = &workspace {
@@ -273,7 +271,7 @@ fn surrounded<T>(
     let mut env: BTreeMap<_, _> = std::env::vars_os().collect();
     // What runs in a session finds its files by it, and it may have been looked up.
     env.insert(vars::HOME.into(), context.home.clone().into());
-    Ok(start(&mut Surroundings {
+    Ok(start(&mut LaunchContext {
         store: &context.open_store()?,
         settings: &settings,
         workspace,
@@ -283,7 +281,7 @@ fn surrounded<T>(
         size: terminal_size().map(|size| without_bar(size, &settings)).unwrap_or_default(),
         continue_turn: false,
         setup,
-        told: &|line| context.warn(line),
+        progress: &|line| context.warn(line),
     }))
 }
 

@@ -78,9 +78,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     if !come_back::acknowledged(&instance, how, context)? {
         return Ok(context.printer.line("Nothing was started.")?);
     }
-    let started = load::with_surroundings(&instance.scope.dir, context, |around| {
-        around.continue_turn = args.continue_turn;
-        resume::resume(around, instance.id)
+    let started = load::in_launch_context(&instance.scope.dir, context, |ctx| {
+        ctx.continue_turn = args.continue_turn;
+        resume::resume(ctx, instance.id)
     })?;
     let started = started.map_err(CommandError::failed)?;
     let missing = started.not_started.iter().map(ToString::to_string);
@@ -148,9 +148,9 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
             let _ = context.printer.line(format!("{name} was not tried: {}", held.reason));
             continue;
         }
-        let resumed = load::with_surroundings(&instance.scope.dir, context, |around| {
-            around.continue_turn = args.continue_turn;
-            resume::resume_watched(around, instance.id)
+        let resumed = load::in_launch_context(&instance.scope.dir, context, |ctx| {
+            ctx.continue_turn = args.continue_turn;
+            resume::resume_watched(ctx, instance.id)
         });
         // Whatever is in the way of one is no reason to leave the others where they are.
         let resumed = resumed.unwrap_or_else(|error| Err(Error::Other(error.to_string())));

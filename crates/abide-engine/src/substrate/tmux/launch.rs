@@ -7,7 +7,7 @@ use abide_keeper::LaunchError;
 use abide_model::{Instance, SessionId, vars};
 use abide_places::host::scope;
 use abide_places::host::scope::ScopeOutcome;
-use abide_places::tmux::pane_process::{Door, Guest, Order};
+use abide_places::tmux::pane_process::{LaunchSocket, Order, WaitingPane};
 use abide_places::tmux::{GENERATION, HOME, ID, NewSession, Server, Window, home_mark};
 use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
@@ -16,44 +16,44 @@ use abide_wire::session::SpawnSpec;
 
 use crate::error::Error;
 use crate::running::connect;
-use crate::start::launch::{LaunchReport, NotStarted, Surroundings, spec};
+use crate::start::launch::{LaunchContext, LaunchReport, NotStarted, spec};
 
 /// Starts a tmux session for `instance` with a pane for each of its sessions.
 ///
 /// All panes are there before the first is told what to run: one that ends at once must not take the session with it,
 /// and the server must be where it survives before anything depends on that.
 pub(in crate::substrate) fn launch(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
 ) -> Result<ScopeOutcome, Error> {
-    let specs = specs(around, instance, report)?;
-    let instance_dir = connect::instance_dir(around.store, instance.id);
+    let specs = specs(ctx, instance, report)?;
+    let instance_dir = connect::instance_dir(ctx.store, instance.id);
     instance_dir.prepare_state().map_err(failed)?;
-    let door = Door::open(&instance_dir).map_err(failed)?;
+    let socket = LaunchSocket::open(&instance_dir).map_err(failed)?;
     let server = Server::here();
     let lock = server.lock().map_err(failed)?;
     let found = server.runs() != Some(false);
     if !found {
         server.start().map_err(failed)?;
     }
-    let pid = open(around, instance, &server, &specs)?;
+    let pid = open(ctx, instance, &server, &specs)?;
     // Whatever goes wrong from here on: panes that nobody answers end by themselves.
-    let guests = specs.iter().map(|_| door.admit()).collect::<io::Result<Vec<_>>>();
-    let guests = guests.map_err(|error| failed(format!("the panes do not answer: {error}")))?;
-    let outcome = place(around, pid, found, &guests);
+    let panes = specs.iter().map(|_| socket.admit()).collect::<io::Result<Vec<_>>>();
+    let panes = panes.map_err(|error| failed(format!("the panes do not answer: {error}")))?;
+    let outcome = place(ctx, pid, found, &panes);
     drop(lock);
     write_down(&instance_dir, instance, &server, pid)?;
-    begin(instance, &specs, guests, report)?;
+    begin(instance, &specs, panes, report)?;
     Ok(outcome)
 }
 
 /// Puts a server that was just started where it survives, and looks where one is that was found.
-fn place(around: &Surroundings<'_>, server: u32, found: bool, guests: &[Guest]) -> ScopeOutcome {
-    let panes: Vec<u32> = guests.iter().map(|guest| guest.pid).collect();
+fn place(ctx: &LaunchContext<'_>, server: u32, found: bool, panes: &[WaitingPane]) -> ScopeOutcome {
+    let pids: Vec<u32> = panes.iter().map(|pane| pane.pid).collect();
     match found {
-        true => scope::placement_of(server, around.settings.unit),
-        false => scope::place_server(server, &panes, around.settings.unit, around.settings.linger),
+        true => scope::placement_of(server, ctx.settings.unit),
+        false => scope::place_server(server, &pids, ctx.settings.unit, ctx.settings.linger),
     }
 }
 
@@ -79,13 +79,13 @@ fn failed(why: impl ToString) -> Error {
 
 /// What the sessions are to run. One that can not be had must not take the others down, unless it is the first.
 fn specs(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
 ) -> Result<Vec<SpawnSpec>, Error> {
     let mut specs = Vec::new();
     for session in &instance.sessions {
-        match spec(around, instance, session, &mut report.warnings) {
+        match spec(ctx, instance, session, &mut report.warnings) {
             Ok(spec) => specs.push(spec),
             Err(error) if specs.is_empty() => return Err(error),
             Err(why) => report.not_started.push(NotStarted::new(session, why)),
@@ -96,20 +96,20 @@ fn specs(
 
 /// Opens the panes, in which processes of ours wait; gives the server's process.
 fn open(
-    around: &Surroundings<'_>,
+    ctx: &LaunchContext<'_>,
     instance: &Instance,
     server: &Server,
     specs: &[SpawnSpec],
 ) -> Result<u32, Error> {
-    let (name, home) = (instance.id.display_name(), around.store.layout().home());
+    let (name, home) = (instance.id.display_name(), ctx.store.layout().home());
     let enter = |session: Option<SessionId>| -> Vec<OsString> {
         let words = ["capsule", "enter", instance.id.as_str()].map(OsString::from).into_iter();
         let session = session.map(|session| session.to_string().into());
-        std::iter::once(around.exe.clone().into_os_string()).chain(words).chain(session).collect()
+        std::iter::once(ctx.exe.clone().into_os_string()).chain(words).chain(session).collect()
     };
     let mut env = vec![(vars::ABIDE_HOME, home.as_os_str().to_owned())];
     for name in [vars::HOME, vars::XDG_CONFIG_HOME, vars::ABIDE_LOG] {
-        env.extend(around.env.get(&OsString::from(name)).map(|value| (name, value.clone())));
+        env.extend(ctx.env.get(&OsString::from(name)).map(|value| (name, value.clone())));
     }
     let options = [
         (ID, instance.id.to_string()),
@@ -124,8 +124,8 @@ fn open(
         name: &name,
         options: &options,
         env: &env,
-        size: (around.size.cols, around.size.rows),
-        scrollback: around.settings.scrollback,
+        size: (ctx.size.cols, ctx.size.rows),
+        scrollback: ctx.settings.scrollback,
     };
     let mut pid = 0;
     for (index, spec) in specs.iter().enumerate() {
@@ -143,15 +143,15 @@ fn open(
 fn begin(
     instance: &Instance,
     specs: &[SpawnSpec],
-    mut guests: Vec<Guest>,
+    mut panes: Vec<WaitingPane>,
     report: &mut LaunchReport,
 ) -> Result<(), Error> {
     for (index, spec) in specs.iter().enumerate() {
-        let Some(place) = guests.iter().position(|guest| guest.session == spec.id) else {
+        let Some(place) = panes.iter().position(|pane| pane.session == spec.id) else {
             return Err(failed(format!("no pane for {} was opened", spec.id)));
         };
         let order = Order { generation: instance.generation, spec: spec.clone() };
-        match guests.swap_remove(place).start(&order) {
+        match panes.swap_remove(place).start(&order) {
             Ok(pid) => tracing::info!(id = %instance.id, session = %spec.id, pid, "started in tmux"),
             Err(why) if index == 0 => {
                 return Err(LaunchError::Failed { errno: 0, text: why.to_string() }.into());
