@@ -130,8 +130,13 @@ impl Capsule {
         })
     }
 
+    /// What the mux that runs now or next says. One that is being replaced may go away before it has answered.
     pub fn status(&self) -> StatusReply {
-        self.connect().call(&Status {}, CALL).unwrap()
+        wait_for("the status", || match self.connect().call(&Status {}, CALL) {
+            Ok(status) => Some(status),
+            Err(CallError::Closed(_)) => None,
+            Err(err) => panic!("{err}\n{}", self.log()),
+        })
     }
 
     /// Waits for the keeper to end by itself, and gives what it wrote down.
