@@ -132,7 +132,8 @@ fn a_removal_for_which_no_file_can_be_made_changes_nothing_until_one_can() {
     let disk = SmallDisk::mount(&host.home(), 64);
     let id = load(&host, &["--isolation", "worktree"]);
     disk.fill_with_files();
-    host.abide(["eject", &id, "--clean"]).fails(1);
+    let refused = host.abide(["eject", &id, "--clean"]).fails(1);
+    assert!(refused.contains("free some space"), "{refused}");
     host.pids(&id);
     disk.remove_files();
     let mut eject = host.command(host.program());
@@ -140,7 +141,8 @@ fn a_removal_for_which_no_file_can_be_made_changes_nothing_until_one_can() {
     assert!(!eject.output().unwrap().status.success());
     disk.fill_with_files();
     assert_eq!(host.state(&id), "ending (discard)");
-    host.abide(["eject", &id, "--keep"]).fails(1);
+    let refused = host.abide(["eject", &id, "--keep"]).fails(1);
+    assert!(refused.contains("free some space"), "{refused}");
     disk.remove_files();
     assert_eq!(host.state(&id), "gone");
     assert!(traces(&host).is_empty(), "{:?}", traces(&host));
@@ -369,4 +371,32 @@ fn what_was_stopped_on_a_full_disk_is_said_to_be_stopped_while_the_disk_is_full(
     assert!(!refused.contains("it is running"), "{refused}");
     disk.empty();
     assert!(said(&host, &["resume", &id, "--detach", "--yes"]).contains("is back"));
+}
+
+#[test]
+fn a_full_disk_is_reported_by_the_doctor_and_a_removal_says_what_to_do() {
+    let host = host_with_repo();
+    let disk = SmallDisk::mount(&host.home(), 64);
+    let id = load(&host, &["--isolation", "worktree"]);
+    std::fs::write(tree(&host, &id).join("work"), "precious").unwrap();
+    disk.fill();
+    let found = host.abide(["doctor"]).stdout;
+    assert!(found.contains("No space left") && found.contains("free some space"), "{found}");
+    let refused = host.abide(["eject", &id, "--clean"]).fails(1);
+    assert!(refused.contains("free some space"), "{refused}");
+    disk.empty();
+    assert!(!host.abide(["doctor"]).stdout.contains("No space left"));
+}
+
+#[test]
+fn a_home_that_others_can_write_to_is_reported_by_the_doctor() {
+    use std::os::unix::fs::PermissionsExt;
+    let host = host_with_repo();
+    load(&host, &[]);
+    for (mode, is_open) in [(0o1777, true), (0o770, true), (0o755, false), (0o700, false)] {
+        std::fs::set_permissions(host.home(), std::fs::Permissions::from_mode(mode)).unwrap();
+        let found = host.abide(["doctor"]).stdout;
+        assert_eq!(found.contains("may be written to by others"), is_open, "{mode:o}: {found}");
+        assert_eq!(found.contains("chmod 700"), is_open, "{mode:o}: {found}");
+    }
 }

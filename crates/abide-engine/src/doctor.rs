@@ -3,6 +3,7 @@
 //! Every probe is bounded and they run side by side: a hung engine must not make `abide doctor` hang with it.
 
 use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use abide_model::program::AGENTS;
 use abide_model::{Choice, KeepAwake, Substrate, UnitMode, vars};
 use abide_places::host::Login;
 use abide_places::host::boot_service::ServiceState;
+use abide_store::Store;
 use abide_sys::run::{self, RunError};
 use serde::Serialize;
 
@@ -251,13 +253,42 @@ pub fn boot_service(machine: &Machine, state: ServiceState) -> Finding {
     }
 }
 
-/// Where what is kept in `dir` could not be written, and why; `None` where it could. One that is not there yet is made in
-/// the nearest directory above it that is.
-pub fn unwritable(dir: &Path) -> Option<(PathBuf, String)> {
-    let nearest = dir.ancestors().find(|above| above.symlink_metadata().is_ok())?;
+/// What is wrong with the directory of `store`; `None` where nothing is. One that is not there yet is made in the nearest
+/// directory above it that is.
+pub fn home_fault(store: &Store) -> Option<Finding> {
+    let home = store.layout().home();
+    let nearest = home.ancestors().find(|above| above.symlink_metadata().is_ok())?;
+    let fault =
+        |what: String| Finding::new("store", Grade::Problem, format!("{}: {what}", nearest.display()));
     let mode = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    let refused = rustix::fs::access(nearest, mode).err()?;
-    Some((nearest.to_owned(), std::io::Error::from(refused).to_string()))
+    if let Err(refused) = rustix::fs::access(nearest, mode) {
+        let why = std::io::Error::from(refused).to_string();
+        return Some(
+            fault(why)
+                .advise("nothing can be started; make it writable, or set ABIDE_HOME to a directory that is"),
+        );
+    }
+    if let Err(refused) = write_nowhere(nearest) {
+        return Some(
+            fault(refused.to_string())
+                .advise("nothing can be started or written down; free some space there, then look again"),
+        );
+    }
+    store.check_home().err().map(|error| Finding::new("store", Grade::Problem, error.to_string()))
+}
+
+/// Writes a page on the file system of `dir`, into a file that has no name; an error only where there is no room for it.
+fn write_nowhere(dir: &Path) -> std::io::Result<()> {
+    use rustix::fs::{Mode, OFlags};
+    let full = |error: std::io::Error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Err(error),
+        // Not every file system has files without a name.
+        _ => Ok(()),
+    };
+    match rustix::fs::open(dir, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => std::fs::File::from(file).write_all(&[0; 4096]).or_else(full),
+        Err(error) => full(error.into()),
+    }
 }
 
 fn program(machine: &Machine, name: &str, args: &[&str], without: &str) -> Finding {

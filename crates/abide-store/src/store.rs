@@ -121,6 +121,17 @@ impl Store {
         Ok(ClaimsLock { _lock: lock })
     }
 
+    /// Refuses a home that nothing can be started in: another user's, or one that others may write to. One that is not there
+    /// yet will be neither.
+    pub fn check_home(&self) -> Result<()> {
+        match self.try_open_home() {
+            Err(Errno::NOENT) => Ok(()),
+            opened => {
+                refuse_if_others_may_write(&opened.doing("open", self.layout.home())?, self.layout.home())
+            }
+        }
+    }
+
     pub(crate) fn open_home(&self) -> Result<OwnedFd, IoFailure> {
         self.try_open_home().doing("open", self.layout.home())
     }

@@ -138,11 +138,9 @@ fn examine_store(context: &Context, mode: UnitMode) -> Vec<Finding> {
         Ok(entries) => entries,
         Err(e) => return vec![Finding::new("store", Grade::Problem, e.to_string())],
     };
-    let mut findings = vec![match doctor::unwritable(home) {
-        None => Finding::new("store", Grade::Ok, format!("{}, {} instances", home.display(), entries.len())),
-        Some((dir, why)) => Finding::new("store", Grade::Problem, format!("{}: {why}", dir.display()))
-            .advise("nothing can be started; make it writable, or set ABIDE_HOME to a directory that is"),
-    }];
+    let sound =
+        || Finding::new("store", Grade::Ok, format!("{}, {} instances", home.display(), entries.len()));
+    let mut findings = vec![doctor::home_fault(&context.store).unwrap_or_else(sound)];
     let judge = Judge::here(mode);
     findings.extend(keepers::orphaned(&context.store).into_iter().map(|orphan| {
         let detail = format!("runs as process {}, although its directory is gone", orphan.keeper.pid);
