@@ -1,7 +1,7 @@
 //! A machine with a stub agent on it, and what the tests ask about its instances.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -76,6 +76,18 @@ fn looked_at_every(pause: Duration) -> Host {
     });
     host.looker = Some(Looker { over, looking });
     host
+}
+
+/// `abide` with these arguments in a PID namespace of its own, which shares the home with this one.
+pub fn in_pid_namespace(host: &Host, args: &[&str]) -> Command {
+    let mut command = host.command("timeout");
+    // As process 1 it would stay for as long as what it has started.
+    command.args(["60", "unshare", "--kill-child"]);
+    if !rustix::process::geteuid().is_root() {
+        command.arg("--map-root-user");
+    }
+    command.args(["--pid", "--fork", "--mount-proc"]).arg(host.program()).args(args);
+    command
 }
 
 /// In the environment of the process that looks at the list.
@@ -197,7 +209,7 @@ pub fn alive(pid: u32) -> bool {
 }
 
 pub fn kill(signal: &str, pid: u32) {
-    let done = std::process::Command::new("kill").args([signal, &pid.to_string()]).status().unwrap();
+    let done = Command::new("kill").args([signal, &pid.to_string()]).status().unwrap();
     assert!(done.success());
 }
 
@@ -215,7 +227,7 @@ impl Drop for Host {
         self.looker.take().into_iter().for_each(Looker::end);
         for process in self.processes() {
             let pid = process.split(' ').next().unwrap_or_default().to_owned();
-            let _ = std::process::Command::new("kill").args(["-KILL", &pid]).stderr(Stdio::null()).status();
+            let _ = Command::new("kill").args(["-KILL", &pid]).stderr(Stdio::null()).status();
         }
     }
 }

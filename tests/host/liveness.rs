@@ -6,17 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use abide_testkit::eventually;
 
-use crate::common::{Host, alive, exists, kill, unwatched_host, wait_for_death, watched_host};
-
-/// `abide` with these arguments in a PID namespace of its own, which shares the home with this one.
-fn in_other_namespace(host: &Host, args: &[&str]) -> Command {
-    let mut command = host.command("unshare");
-    if !rustix::process::geteuid().is_root() {
-        command.arg("--map-root-user");
-    }
-    command.args(["--pid", "--fork", "--mount-proc"]).arg(host.program()).args(args);
-    command
-}
+use crate::common::{
+    Host, alive, exists, in_pid_namespace, kill, unwatched_host, wait_for_death, watched_host,
+};
 
 /// Runs `command`; what it printed, standard error included.
 #[track_caller]
@@ -30,17 +22,22 @@ fn a_look_from_another_pid_namespace_changes_nothing() {
     let host = unwatched_host();
     let id = host.load(&[]);
     let pids = host.pids(&id);
-    let seen = said(&mut in_other_namespace(&host, &["ls"]));
+    let seen = said(&mut in_pid_namespace(&host, &["ls"]));
     assert!(seen.contains(&id) && seen.contains("active"), "{seen}");
-    let refused = said(&mut in_other_namespace(&host, &["resume", &id, "--detach"]));
+    let explained = said(&mut in_pid_namespace(&host, &["explain", &id]));
+    assert!(explained.contains("those of the PID namespace that it runs in"), "{explained}");
+    assert!(!host.abide(["explain", &id]).ok().contains("PID namespace"), "here they mean what they say");
+    let refused = said(&mut in_pid_namespace(&host, &["resume", &id, "--detach"]));
     assert!(refused.contains("hardline"), "{refused}");
     assert_eq!(host.state(&id), "active");
     assert_eq!(host.pids(&id), pids);
     host.wait_for_screen(&id, "stub pid");
     // A stop from there goes through the mux, which answers everywhere.
-    let stopped = said(&mut in_other_namespace(&host, &["stop", &id]));
+    let stopped = said(&mut in_pid_namespace(&host, &["stop", &id]));
     assert!(stopped.contains("is stopped and kept"), "{stopped}");
-    assert!(!alive(pids.session) && !alive(pids.keeper));
+    assert!(!alive(pids.session));
+    // From there the keeper is not seen to be gone after it has let go of its lock.
+    wait_for_death(pids.keeper);
 }
 
 /// A load called `slow` whose keeper has started its session and says so only once the returned file exists.
@@ -59,7 +56,7 @@ fn a_start_is_not_taken_for_dead_by_a_look_from_another_pid_namespace() {
     let host = unwatched_host();
     let (mut load, go) = slow_start(&host);
     for _ in 0..3 {
-        let seen = said(&mut in_other_namespace(&host, &["ls"]));
+        let seen = said(&mut in_pid_namespace(&host, &["ls"]));
         assert!(seen.contains("starting"), "{seen}");
     }
     std::fs::write(go, "").unwrap();

@@ -24,6 +24,7 @@ mod moved;
 mod records;
 mod script;
 mod survive;
+mod survivors;
 mod tmux;
 mod way_back;
 mod wrappers;

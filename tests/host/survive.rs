@@ -36,32 +36,6 @@ fn a_keeper_that_was_killed_leaves_a_restorable_instance_and_no_process() {
 }
 
 #[test]
-fn what_outlives_a_killed_keeper_is_named_and_a_resume_ends_it() {
-    let mut host = host();
-    host.add_program("stub", "trap '' HUP; echo stub pid; exec tail -f /dev/null");
-    let id = host.load(&[]);
-    host.wait_for_screen(&id, "stub pid");
-    eventually("the program to be in its place", || {
-        let name = std::fs::read_to_string(format!("/proc/{}/comm", host.pids(&id).session));
-        (name.ok()? == "tail\n").then_some(())
-    });
-    let pids = host.pids(&id);
-    kill("-KILL", pids.keeper);
-    wait_for_death(pids.keeper);
-    wait_for_death(pids.mux);
-    let row = host.row(&id).unwrap();
-    assert!(alive(pids.session), "it does not hear that its terminal is gone");
-    assert_eq!(row["leftovers"], serde_json::json!([{"pid": pids.session, "name": "tail"}]), "{row}");
-    let listed = host.abide(["ls"]).ok();
-    assert!(listed.contains("restorable (crashed; a process left)"), "{listed}");
-    let told = host.abide(["explain", &id]).ok();
-    assert!(told.contains(&format!("tail ({})", pids.session)), "{told}");
-    host.abide(["resume", &id, "--detach"]).ok();
-    assert!(!alive(pids.session));
-    assert_eq!(host.row(&id).unwrap()["leftovers"], serde_json::json!([]));
-}
-
-#[test]
 fn being_terminated_is_not_finishing() {
     let host = host();
     let id = host.load(&["--clean"]);

@@ -3,6 +3,7 @@
 //! A tmux server, an ssh agent, an editor's server. They end with their instance, unless the operator spares them: then they
 //! are written down, and whatever ends processes of the instance leaves them and what is below them alone.
 
+use std::fmt;
 use std::io;
 
 use abide_model::ProcessIdentity;
@@ -20,6 +21,18 @@ pub struct Daemon {
     pub name: String,
     /// How many processes it has started that still run.
     pub below: usize,
+}
+
+impl fmt::Display for Daemon {
+    /// How it is named to the operator: `tmux: server (4711, with 3 processes below it)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, pid) = (&self.name, self.process.pid);
+        match self.below {
+            0 => write!(f, "{name} ({pid})"),
+            1 => write!(f, "{name} ({pid}, with a process below it)"),
+            n => write!(f, "{name} ({pid}, with {n} processes below it)"),
+        }
+    }
 }
 
 /// The daemons below `holder`, which is the parent of sessions and of whatever left them.

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use abide_model::ProcessIdentity;
 use abide_sys::process::{Stat, command_line, descendants, has_in_environment, ignores};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use crate::daemons;
+use crate::daemons::{self, Daemon};
 
 const KILL_AGAIN: Duration = Duration::from_millis(50);
 /// A process in an uninterruptible system call can not be killed; nobody waits for it longer than this.
@@ -38,6 +38,8 @@ pub enum Scope {
 /// Processes that are being ended.
 #[derive(Debug)]
 pub struct Ending {
+    /// The daemons among them.
+    pub daemons: Vec<Daemon>,
     scope: Scope,
     hangup_at: Option<Instant>,
     kill_at: Instant,
@@ -47,7 +49,10 @@ pub struct Ending {
 impl Ending {
     /// Asks politely and sets the times for the rest.
     pub fn begin(scope: Scope, mux: Option<Pid>, grace: Duration, now: Instant) -> Self {
-        for process in survivors(&scope, mux) {
+        let meant = survivors(&scope, mux);
+        let mut daemons = daemons::below(getpid().as_raw_pid());
+        daemons.retain(|daemon| meant.iter().any(|process| process.pid == daemon.process.pid.cast_signed()));
+        for process in meant {
             send(&process, Signal::TERM);
             send(&process, Signal::CONT);
             if ignores(process.pid, Signal::TERM) {
@@ -55,7 +60,7 @@ impl Ending {
             }
         }
         let kill_at = now + grace;
-        Self { scope, hangup_at: Some(now + grace / 2), kill_at, give_up_at: kill_at + KILL_FOR }
+        Self { daemons, scope, hangup_at: Some(now + grace / 2), kill_at, give_up_at: kill_at + KILL_FOR }
     }
 
     /// When [`Ending::advance`] has something to do even if nothing happens.

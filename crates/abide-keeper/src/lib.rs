@@ -274,7 +274,7 @@ impl Keeper {
         }
         let (pid, master) = spawn::spawn(&spec)?;
         self.had_sessions = true;
-        self.record.session_started(&spec);
+        self.record.session_started(&spec, pid.as_raw_pid().cast_unsigned());
         self.sessions.push(Session { spec, pid, master, exit: None });
         self.announce(self.sessions.len() - 1, request);
         Ok(pid)
@@ -364,7 +364,9 @@ impl Keeper {
         let mark = own.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
         let scope = Scope::Session { leader: session.pid, mark };
         self.call_off_upgrade();
-        self.kills.push(Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now()));
+        let ending = Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now());
+        self.record.note_ended_as_well(&ending.daemons);
+        self.kills.push(ending);
     }
 
     fn living(&self, id: &SessionId) -> Option<&Session> {

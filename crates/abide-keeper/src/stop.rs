@@ -86,6 +86,7 @@ impl Keeper {
         self.mux.send(ToMux::Shutdown { note: note.clone() }, None);
         let scope = Scope::Everything { spared: daemons::spared(&self.instance_dir) };
         let ending = Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now());
+        self.record.note_ended_as_well(&ending.daemons);
         self.stop = Some(Stop { reason, note, phase: Phase::Ending(ending) });
     }
 

@@ -12,7 +12,7 @@ use crate::id::{InstanceId, ProcessIdentity, SessionId};
 use crate::liveness::HostIdentity;
 use crate::recipe::Recipe;
 use crate::session::{Conversation, Session};
-use crate::status::{DecidedBy, Event, Refusal, Standing, Status, next};
+use crate::status::{DecidedBy, Event, Gone, Refusal, Standing, Status, next};
 use crate::time::Timestamp;
 
 /// Fields that this version does not know. They are kept, so that an older abide does not strip a newer one's.
@@ -96,7 +96,7 @@ pub struct Instance {
     #[serde(default)]
     pub generation: u64,
     /// Where the present run was started, as its launcher knew it: what tells a dead run from one that cannot be seen.
-    /// Absent once the run is known to be over.
+    /// Absent once nothing of the run can be left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_on: Option<HostIdentity>,
     /// When it was made.
@@ -178,14 +178,15 @@ impl Instance {
         }
         match event {
             Event::Resume { .. } => self.generation += 1,
+            // What may have outlived its supervisor can be seen only there.
+            Event::CapsuleGone(Gone::Crashed) | Event::StarterDied { .. } => {}
             Event::Launched
             | Event::CapsuleSeen
             | Event::Discarded(_)
             | Event::RemovalTakenBack { runs: true } => {}
-            // The run is certainly over: from here on it matters to no one where it was.
+            // Nothing of the run is left: from here on it matters to no one where it was.
             Event::SetupFailed
-            | Event::StarterDied { .. }
-            | Event::CapsuleGone(_)
+            | Event::CapsuleGone(Gone::Stopped | Gone::HostLost)
             | Event::LeftKeeping(_)
             | Event::LeftFinishing(_)
             | Event::RemovalTakenBack { runs: false }

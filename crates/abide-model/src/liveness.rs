@@ -92,6 +92,24 @@ pub enum HomeFileSystem {
     PerhapsShared,
 }
 
+/// Whether the end of a run is on record. Its supervisor writes that when every process of it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEnd {
+    /// It is.
+    Recorded,
+    /// It is not, so something may have outlived the supervisor.
+    Unrecorded,
+}
+
+/// Whether processes that run where a start was made can be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProcessSight {
+    /// All of them.
+    Visible,
+    /// They are in a PID namespace that cannot be looked into.
+    Hidden,
+}
+
 /// What is known when it is asked whether a run is alive.
 #[derive(Debug, Clone, Copy)]
 pub struct LivenessFacts<'a> {
@@ -103,6 +121,10 @@ pub struct LivenessFacts<'a> {
     pub here: &'a HostIdentity,
     /// Where abide's home is.
     pub home: HomeFileSystem,
+    /// Whether its end is on record.
+    pub end: RunEnd,
+    /// Whether what it may have left running could be seen.
+    pub sight: ProcessSight,
 }
 
 /// Decides whether a run is alive.
@@ -119,7 +141,13 @@ pub fn liveness(facts: &LivenessFacts<'_>) -> Decided<Liveness> {
         return Decided::new(Unknown, "where it was started was not recorded");
     };
     if start.is_same_boot(facts.here) {
-        return Decided::new(Dead, "its supervisor died");
+        return match (facts.end, facts.sight) {
+            (RunEnd::Unrecorded, ProcessSight::Hidden) => Decided::new(
+                Unknown,
+                "its supervisor died in another PID namespace, and what may have outlived it there cannot be seen from here",
+            ),
+            _ => Decided::new(Dead, "its supervisor died"),
+        };
     }
     if !start.is_same_machine(facts.here) {
         return Decided::new(Unknown, "it was started on another machine, which may still run it");
@@ -143,6 +171,39 @@ mod tests {
         HostIdentity { machine: machine.into(), boot: boot.into(), pid_namespace }
     }
 
+    fn facts<'a>(
+        lock: SupervisorLock,
+        started_on: Option<&'a HostIdentity>,
+        here: &'a HostIdentity,
+        home: HomeFileSystem,
+    ) -> LivenessFacts<'a> {
+        let (end, sight) = (RunEnd::Unrecorded, ProcessSight::Visible);
+        LivenessFacts { lock, started_on, here, home, end, sight }
+    }
+
+    #[test]
+    fn what_may_have_outlived_a_supervisor_out_of_sight_is_dead_only_once_its_end_is_on_record() {
+        use ProcessSight::{Hidden, Visible};
+        use RunEnd::{Recorded, Unrecorded};
+        let (here, start) = (host("m", "b", 1), host("m", "b", 2));
+        for (end, sight, expected) in [
+            (Recorded, Visible, Liveness::Dead),
+            (Recorded, Hidden, Liveness::Dead),
+            (Unrecorded, Visible, Liveness::Dead),
+            (Unrecorded, Hidden, Liveness::Unknown),
+        ] {
+            let free = facts(SupervisorLock::Free, Some(&start), &here, HomeFileSystem::Local);
+            let decided = liveness(&LivenessFacts { end, sight, ..free });
+            assert_eq!(decided.decision, expected, "{end:?}, {sight:?}: {}", decided.reason);
+            let held = LivenessFacts { lock: SupervisorLock::Held, end, sight, ..free };
+            assert_eq!(liveness(&held).decision, Liveness::Alive);
+        }
+        // No process outlives its kernel.
+        let before = host("m", "a", 2);
+        let rebooted = facts(SupervisorLock::Free, Some(&before), &here, HomeFileSystem::Local);
+        assert_eq!(liveness(&LivenessFacts { sight: Hidden, ..rebooted }).decision, Liveness::Dead);
+    }
+
     #[test]
     fn the_lock_decides_and_a_free_one_only_where_its_kernel_was_asked() {
         use HomeFileSystem::{Local, PerhapsShared};
@@ -159,7 +220,7 @@ mod tests {
         for start in &everywhere {
             for home in [Local, PerhapsShared] {
                 for (lock, expected) in [(Held, Alive), (Unreadable, Unknown)] {
-                    let facts = LivenessFacts { lock, started_on: start.as_ref(), here: &here, home };
+                    let facts = facts(lock, start.as_ref(), &here, home);
                     assert_eq!(liveness(&facts).decision, expected, "{facts:?}");
                 }
             }
@@ -176,7 +237,7 @@ mod tests {
             (None, Unknown, Unknown),
         ] {
             for (home, expected) in [(Local, on_local), (PerhapsShared, on_shared)] {
-                let facts = LivenessFacts { lock: Free, started_on: start.as_ref(), here: &here, home };
+                let facts = facts(Free, start.as_ref(), &here, home);
                 let decided = liveness(&facts);
                 assert_eq!(decided.decision, expected, "{facts:?}: {}", decided.reason);
             }
@@ -186,12 +247,7 @@ mod tests {
     #[test]
     fn a_kernel_that_does_not_say_which_boot_it_is_proves_nothing() {
         let (here, start) = (host("m", "", 1), host("m", "", 1));
-        let facts = LivenessFacts {
-            lock: SupervisorLock::Free,
-            started_on: Some(&start),
-            here: &here,
-            home: HomeFileSystem::Local,
-        };
+        let facts = facts(SupervisorLock::Free, Some(&start), &here, HomeFileSystem::Local);
         assert_eq!(liveness(&facts).decision, Liveness::Unknown);
     }
 

@@ -1,11 +1,14 @@
 //! Which machine this is, and what kind of file system something is on.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use abide_model::HostIdentity;
-use abide_model::liveness::HomeFileSystem;
+use abide_model::liveness::{HomeFileSystem, ProcessSight};
+
+use crate::process::Stat;
 
 /// Where the machine id is: the system's own place, and the older one of D-Bus.
 const MACHINE_ID: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
@@ -28,14 +31,43 @@ const LOCAL: [i64; 14] = [
     0x4d44,      // vfat
 ];
 
+/// The number of the PID namespace that all others are below, the same on every Linux.
+const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
+
 /// Where this process runs.
 pub fn here() -> &'static HostIdentity {
     static HERE: OnceLock<HostIdentity> = OnceLock::new();
     HERE.get_or_init(|| HostIdentity {
         machine: instead(abide_model::vars::ABIDE_TEST_MACHINE).unwrap_or_else(machine_id),
         boot: boot_id().to_owned(),
-        pid_namespace: std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino()),
+        pid_namespace: pid_namespace("self"),
     })
+}
+
+/// Whether the processes that run where `start` was made, on this boot, can be seen from here. A namespace shows its own
+/// processes and those of the namespaces below it, as far as `/proc` is its own.
+pub fn process_sight(start: &HostIdentity) -> ProcessSight {
+    static VISIBLE: OnceLock<BTreeSet<u64>> = OnceLock::new();
+    let here = here().pid_namespace;
+    let all = || Stat::all().map(|process| pid_namespace(process.pid)).filter(|namespace| *namespace != 0);
+    let visible = || VISIBLE.get_or_init(|| all().collect());
+    let is_seen = [start.pid_namespace, FIRST_PID_NAMESPACE].contains(&here)
+        || visible().contains(&start.pid_namespace);
+    match is_seen && has_own_proc() {
+        true => ProcessSight::Visible,
+        false => ProcessSight::Hidden,
+    }
+}
+
+/// Whether the numbers in `/proc` are those of this PID namespace.
+fn has_own_proc() -> bool {
+    let own = std::process::id().to_string();
+    std::fs::read_link("/proc/self").is_ok_and(|pid| pid.as_os_str() == own.as_str())
+}
+
+/// The PID namespace that process `pid` is in; 0 where that cannot be read.
+fn pid_namespace(pid: impl std::fmt::Display) -> u64 {
+    std::fs::metadata(format!("/proc/{pid}/ns/pid")).map_or(0, |namespace| namespace.ino())
 }
 
 /// The id of this boot of the machine; empty where the kernel does not tell.

@@ -9,7 +9,7 @@ use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use abide_model::ProcessIdentity;
-use abide_sys::atomic;
+use abide_sys::{atomic, process};
 use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
@@ -19,6 +19,8 @@ use crate::supervisor_lock;
 
 /// The most sessions that the record remembers; beyond that, those that ended first are forgotten.
 const MAX_SESSIONS: usize = 256;
+/// The most daemons that the record names.
+const MAX_DAEMONS: usize = 64;
 
 /// Why a capsule stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,9 @@ pub struct ExitRecord {
     pub note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ms: Option<u64>,
+    /// The daemons that were ended with it, or with one of its sessions, as the operator is told of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_as_well: Vec<String>,
     /// The sessions of this run, in the order in which they were started.
     #[serde(default)]
     pub sessions: Vec<RecordedSession>,
@@ -67,6 +72,9 @@ pub struct RecordedSession {
     pub name: String,
     pub argv: Vec<OsText>,
     pub cwd: OsText,
+    /// Its first process; absent in the record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessIdentity>,
     /// When it was started, in milliseconds since 1970; absent in the record of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_ms: Option<u64>,
@@ -104,6 +112,7 @@ impl ExitRecord {
             reason: None,
             note: String::new(),
             stopped_ms: None,
+            ended_as_well: Vec::new(),
             sessions: Vec::new(),
         }
     }
@@ -129,8 +138,8 @@ impl ExitRecord {
         Ok(Some(given))
     }
 
-    /// Notes that a session runs.
-    pub fn session_started(&mut self, spec: &SpawnSpec) {
+    /// Notes that a session runs as process `pid`.
+    pub fn session_started(&mut self, spec: &SpawnSpec, pid: u32) {
         self.sessions.retain(|session| session.id != spec.id);
         if self.sessions.len() >= MAX_SESSIONS
             && let Some(oldest) = self.sessions.iter().position(|session| session.exit.is_some())
@@ -142,6 +151,7 @@ impl ExitRecord {
             name: spec.name.clone(),
             argv: spec.argv.clone(),
             cwd: spec.cwd.clone(),
+            process: process::identity(pid),
             started_ms: Some(now_ms()),
             exit: None,
             ended_ms: None,
@@ -154,6 +164,16 @@ impl ExitRecord {
     pub fn session_asked(&mut self, id: &SessionId) {
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
             session.asked = true;
+        }
+    }
+
+    /// Notes that `daemons` are ended beyond sessions.
+    pub fn note_ended_as_well(&mut self, daemons: &[impl ToString]) {
+        for daemon in daemons.iter().map(ToString::to_string) {
+            if !self.ended_as_well.contains(&daemon) && self.ended_as_well.len() < MAX_DAEMONS {
+                tracing::info!("ended as well: {daemon}");
+                self.ended_as_well.push(daemon);
+            }
         }
     }
 

@@ -4,10 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 use abide_model::words;
-use abide_model::{Instance, InstanceId, Session};
+use abide_model::{InstanceId, Session};
 use abide_store::Store;
 
 use crate::conversation::agent_environment;
+use crate::end::trash;
 use crate::start::moved;
 
 /// How the operator comes back to what was said in an instance that is in the trash.
@@ -36,8 +37,7 @@ impl fmt::Display for WayBack {
 
 /// The way back to what was said in the instance `id`, which is in the trash; `None` if nothing was.
 pub fn way_back(store: &Store, id: InstanceId) -> Option<WayBack> {
-    let trashed = store.trashed().ok()?.into_iter().filter_map(|entry| entry.content.ok());
-    let instance: Instance = trashed.into_iter().find(|instance| instance.id == id)?;
+    let instance = trash::instance(store, id)?;
     let said: Vec<&Session> = instance.sessions.iter().filter(|session| moved::was_said(session)).collect();
     let dir = &instance.scope.dir;
     let adopted_there = |session: &Session| {

@@ -25,8 +25,8 @@ use crate::conversation::current;
 use crate::conversation::current::Look;
 use crate::end::session_end;
 use crate::error::Error;
-use crate::running::daemons::SPARED;
-use crate::running::{connect, liveness, processes};
+use crate::running::processes::SessionProcesses;
+use crate::running::{connect, daemons, liveness, processes};
 use crate::start::startup_check;
 use crate::{substrate, trees};
 
@@ -109,6 +109,7 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
         note_sessions(&mut instance, record);
         session_end::note(&instance_dir, &mut instance, record);
         note_names(&mut instance, &instance_dir);
+        daemons::note_ended(&mut instance, record);
         startup_check::note(&instance_dir, &mut instance, record);
     }
     let mut decided = false;
@@ -124,6 +125,9 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
         tracing::info!(%id, "finish: {because}");
         // Whatever the table refuses stays as it is, and is looked at again below.
         decided = instance.apply(&event, &because, clock::now()).unwrap_or(false);
+        if SessionProcesses::look().leftovers(id, &instance_dir).is_empty() {
+            instance.started_on = None;
+        }
     }
     if instance != *lock.instance() {
         lock.write(&instance)?;
@@ -344,7 +348,7 @@ fn stop_processes(store: &Store, instance_dir: &InstanceDir, instance: &Instance
     if judged.decision == Liveness::Alive && !held.stop(OperatorStop::Remove) {
         return Err(Error::StillRuns(instance.id));
     }
-    processes::end_leftovers(instance_dir, instance.id)
+    processes::end_leftovers(instance_dir, instance.id).map(drop)
 }
 
 fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {
@@ -356,12 +360,7 @@ fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str)
         outcome: outcome.to_owned(),
         reason: reason.to_owned(),
         decided_by: instance.status.decided_by,
-        extra: instance
-            .extra
-            .get(SPARED)
-            .map(|spared| (SPARED.to_owned(), spared.clone()))
-            .into_iter()
-            .collect(),
+        extra: daemons::of_outcome(instance),
     };
     if let Err(error) = outcomes::append(store, &line) {
         tracing::warn!(id = %instance.id, "the outcome could not be written down: {error}");
@@ -390,6 +389,8 @@ pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
             _ => Event::SetupFailed,
         };
         let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());
+        // It left no process, which a look from another PID namespace could not see.
+        instance.started_on = None;
         Ok(())
     });
     if let Err(error) = cleared.and_then(|()| finish(store, id, None).map(drop)) {

@@ -13,8 +13,10 @@ use abide_sys::clock;
 
 use crate::end::{finish, trash};
 use crate::error::Error;
+use crate::running::connect;
 use crate::running::keepers;
 use crate::running::keepers::OrphanedCapsule;
+use crate::running::processes::{Leftover, SessionProcesses};
 use crate::{reconcile, trees};
 
 /// How long git may take to say what it knows, or to forget it.
@@ -50,11 +52,22 @@ impl Within {
     }
 }
 
+/// A kept instance that would be removed.
+#[derive(Debug)]
+pub struct DiscardedInstance {
+    /// The instance.
+    pub instance: Instance,
+    /// What it holds that exists nowhere else.
+    pub mounts: Vec<MountEvidence>,
+    /// What still runs of its last run, and would be ended.
+    pub leftovers: Vec<Leftover>,
+}
+
 /// What a prune would do.
 #[derive(Debug)]
 pub struct Plan {
-    /// Kept instances that would be removed, each with what it holds that exists nowhere else.
-    pub instances: Vec<(Instance, Vec<MountEvidence>)>,
+    /// Kept instances that would be removed.
+    pub instances: Vec<DiscardedInstance>,
     /// Removed instances that would go for good, with the reason.
     pub trash: Vec<Decided<TrashName>>,
     /// Worktrees that git still knows although neither they nor their instances exist.
@@ -81,8 +94,13 @@ pub fn plan(
     let kept: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(|i| fits(i, request)).collect();
     let left_alone = if request.restorable { 0 } else { kept.len() };
     let chosen = if request.restorable { kept } else { Vec::new() };
-    let instances =
-        chosen.into_iter().map(|instance| (instance.clone(), trees::evidence(store, instance))).collect();
+    let processes = SessionProcesses::look();
+    let discarded = |instance: &Instance| DiscardedInstance {
+        instance: instance.clone(),
+        mounts: trees::evidence(store, instance),
+        leftovers: processes.leftovers(instance.id, &connect::instance_dir(store, instance.id)),
+    };
+    let instances = chosen.into_iter().map(discarded).collect();
     let trashed = store.trash_names()?;
     let orphans = orphans(dir, store, &trashed);
     // A disk that is not mounted looks like that.
@@ -116,7 +134,7 @@ fn fits(instance: &Instance, request: &Request) -> bool {
 
 /// Carries `plan` out; `told` hears of each thing that went, and of each that did not and why.
 pub fn carry_out(store: &Store, plan: &Plan, mut told: impl FnMut(&str, Result<(), String>)) {
-    for (instance, _) in &plan.instances {
+    for DiscardedInstance { instance, .. } in &plan.instances {
         let gone = finish::discard(store, instance, Ending::Discard, "pruned by the operator").map(drop);
         told(&instance.id.display_name(), gone.map_err(|error| error.to_string()));
     }

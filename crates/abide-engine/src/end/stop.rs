@@ -14,7 +14,7 @@ use crate::end::finish;
 use crate::end::finish::Outcome;
 use crate::error::Error;
 use crate::reconcile;
-use crate::running::{liveness, processes};
+use crate::running::{connect, liveness, processes};
 use crate::substrate;
 
 /// How long a start may take to be over, or to notice that its set-up command has ended.
@@ -32,7 +32,11 @@ pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Outcome
             return Ok(Outcome::Kept("its removal was taken back".to_owned()));
         }
     }
-    liveness::require_known(id, &liveness::of(store, &instance))?;
+    let judged = liveness::of(store, &instance);
+    liveness::require_known(id, &judged)?;
+    if judged.decision == Liveness::Dead {
+        processes::end_leftovers(&connect::instance_dir(store, id), id)?;
+    }
     current::look_closely(store, &instance);
     if !substrate::of(store, id).stop(OperatorStop::Stop) {
         return Err(Error::StillRuns(id));
@@ -40,8 +44,23 @@ pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Outcome
     match finish::finish(store, id, reconcile::policy(config, &instance)) {
         Ok(Outcome::Running) => Err(Error::StillRuns(id)),
         Err(Error::Store(error)) if error.is_full() => Err(Error::EndedUnwritten { id, error }),
+        Ok(Outcome::Kept(because)) if judged.decision == Liveness::Dead => {
+            note_nothing_left(store, id)?;
+            Ok(Outcome::Kept(because))
+        }
         ended => ended,
     }
+}
+
+/// Writes down that nothing is left of the last run of the kept instance `id`, whose supervisor died: a look from another
+/// PID namespace could not see that.
+fn note_nothing_left(store: &Store, id: InstanceId) -> Result<(), Error> {
+    store.update(id, |instance| -> Result<(), Error> {
+        if matches!(instance.status.status, Status::Restorable(_)) {
+            instance.started_on = None;
+        }
+        Ok(())
+    })
 }
 
 /// Takes the operator's word that nothing of the instance `id` runs anywhere, where that cannot be determined.

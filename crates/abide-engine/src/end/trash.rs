@@ -13,6 +13,12 @@ use abide_wire::instance_dir::InstanceDir;
 use crate::error::Error;
 use crate::trees;
 
+/// The instance `id` as it was when it was removed, if it is in the trash.
+pub fn instance(store: &Store, id: InstanceId) -> Option<Instance> {
+    let trashed = store.trashed().ok()?.into_iter().filter_map(|entry| entry.content.ok());
+    trashed.into_iter().find(|instance| instance.id == id)
+}
+
 /// Takes `name` back out of the trash, with the registrations and branches of its trees. What it was called it is called
 /// again, unless another has that name by now.
 pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, Error> {

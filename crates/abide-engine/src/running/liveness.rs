@@ -1,6 +1,6 @@
 //! Whether an instance is alive: the one place that gathers what is known about it. [`abide_model::liveness`] decides.
 
-use abide_model::liveness::{LivenessFacts, SupervisorLock, liveness};
+use abide_model::liveness::{LivenessFacts, ProcessSight, RunEnd, SupervisorLock, liveness};
 use abide_model::{Decided, HostIdentity, Instance, InstanceId, Liveness, ProcessIdentity, Status};
 use abide_store::Store;
 use abide_sys::{host, process};
@@ -30,7 +30,17 @@ pub(crate) fn judged(store: &Store, instance: &Instance, held: &dyn Substrate) -
         (Status::Restorable(_) | Status::Ending(_), None) if lock == SupervisorLock::Free => {
             Decided::new(Liveness::Dead, "no run of it is recorded")
         }
-        (_, start) => decide(store, lock, start.as_ref()),
+        (_, start) => decide(store, lock, start.as_ref(), || run_end(store, instance)),
+    }
+}
+
+/// Whether the end of the last run of `instance` is on record.
+fn run_end(store: &Store, instance: &Instance) -> RunEnd {
+    let record = ExitRecord::read(&connect::instance_dir(store, instance.id)).ok().flatten();
+    let of_last = record.filter(|record| record.generation == instance.generation);
+    match of_last.and_then(|record| record.reason) {
+        Some(_) => RunEnd::Recorded,
+        None => RunEnd::Unrecorded,
     }
 }
 
@@ -43,7 +53,7 @@ pub fn of_starter(store: &Store, instance: &Instance, by: &ProcessIdentity) -> D
         Some(false) => SupervisorLock::Free,
         None => Claim::starter(&connect::instance_dir(store, instance.id)),
     };
-    let Decided { decision, reason } = decide(store, lock, Some(&start));
+    let Decided { decision, reason } = decide(store, lock, Some(&start), || RunEnd::Unrecorded);
     match decision {
         Liveness::Alive => Decided::new(decision, "the process that starts it is alive"),
         Liveness::Dead => Decided::new(decision, "the process that started it is dead"),
@@ -59,9 +69,17 @@ pub fn require_known(id: InstanceId, judged: &Decided<Liveness>) -> Result<(), E
     }
 }
 
-fn decide(store: &Store, lock: SupervisorLock, started_on: Option<&HostIdentity>) -> Decided<Liveness> {
+fn decide(
+    store: &Store,
+    lock: SupervisorLock,
+    started_on: Option<&HostIdentity>,
+    end: impl FnOnce() -> RunEnd,
+) -> Decided<Liveness> {
     let home = host::file_system(store.layout().home());
-    liveness(&LivenessFacts { lock, started_on, here: host::here(), home })
+    let sight = started_on.map_or(ProcessSight::Hidden, host::process_sight);
+    // What can be seen needs no record, and a list of thousands reads none.
+    let end = if sight == ProcessSight::Hidden { end() } else { RunEnd::Unrecorded };
+    liveness(&LivenessFacts { lock, started_on, here: host::here(), home, end, sight })
 }
 
 /// Where an active instance was started according to its exit record. Earlier versions wrote it nowhere else.

@@ -1,5 +1,6 @@
 //! Processes as `/proc` shows them: who descends from whom, and whose session they are of.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use abide_keeper::LaunchError;
@@ -48,6 +49,12 @@ pub struct Leftover {
     pub name: String,
 }
 
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.pid)
+    }
+}
+
 /// The processes that can be seen of each instance's sessions, whether or not it runs; the dead and this one left out.
 #[derive(Debug)]
 pub struct SessionProcesses {
@@ -93,17 +100,20 @@ impl SessionProcesses {
 /// Ends what is left of the sessions of `instance`, whose keeper is dead. Some agents outlive their terminal; resumed
 /// beside such a one, two processes would write one transcript.
 ///
-/// Refuses while anything supervises them: whatever runs then is no leftover.
-pub(crate) fn end_leftovers(instance_dir: &InstanceDir, instance: InstanceId) -> Result<(), Error> {
+/// Refuses while anything supervises them: whatever runs then is no leftover. Gives what it has ended.
+pub(crate) fn end_leftovers(
+    instance_dir: &InstanceDir,
+    instance: InstanceId,
+) -> Result<Vec<Leftover>, Error> {
     if supervisor_lock(instance_dir) != SupervisorLock::Free {
         return Err(LaunchError::AlreadyRunning.into());
     }
-    let left = SessionProcesses::look().left_of(instance, instance_dir);
+    let left = SessionProcesses::look().leftovers(instance, instance_dir);
+    left.iter().for_each(|left| tracing::warn!(%instance, "ending what an earlier run left behind: {left}"));
     if !left.is_empty() {
-        tracing::warn!(%instance, count = left.len(), "ending what an earlier run left behind");
-        end(left.iter().map(|process| process.pid).collect());
+        end(left.iter().map(|left| left.pid).collect());
     }
-    Ok(())
+    Ok(left)
 }
 
 /// Ends the set-up command that `starter` runs for `instance`. No session is among what descends from a starter.

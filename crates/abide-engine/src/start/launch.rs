@@ -132,7 +132,10 @@ fn faults(ctx: &LaunchContext<'_>, id: InstanceId) -> Vec<String> {
 fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), Error> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
-        processes::end_leftovers(&connect::instance_dir(ctx.store, instance.id), instance.id)?;
+        for left in processes::end_leftovers(&connect::instance_dir(ctx.store, instance.id), instance.id)?
+        {
+            (ctx.progress)(&format!("{left} of its last run still ran, and was ended"));
+        }
     }
     let instance = &trees::ready(ctx, instance)?;
     let mut report = LaunchReport::default();

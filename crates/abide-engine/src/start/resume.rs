@@ -13,8 +13,7 @@ use crate::conversation::current;
 use crate::conversation::current::Look;
 use crate::end::finish;
 use crate::error::Error;
-use crate::running::daemons::SPARED;
-use crate::running::liveness;
+use crate::running::{daemons, liveness};
 use crate::start::launch;
 use crate::start::launch::{LaunchContext, Started};
 use crate::start::moved;
@@ -44,7 +43,7 @@ pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Error>
         let resume = Event::Resume { by: process::this() };
         let refused = |why| Error::ResumeRefused { id, why };
         instance.apply(&resume, "resumed by the operator", clock::now()).map_err(refused)?;
-        instance.extra.remove(SPARED);
+        daemons::forget(instance);
         instance.started_on = Some(host::here().clone());
         instance.close_ended();
         for session in &mut instance.sessions {

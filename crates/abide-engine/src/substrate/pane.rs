@@ -80,7 +80,8 @@ impl Pane {
         let held = Held::start(spec, &self.instance_dir);
         if let Ok(held) = &held {
             self.note_launch(held);
-            ExitRecord::update(&self.instance_dir, *generation, |record| record.session_started(spec))?;
+            let started = |record: &mut ExitRecord| record.session_started(spec, held.pid());
+            ExitRecord::update(&self.instance_dir, *generation, started)?;
         }
         if let Some(launcher) = launcher {
             launcher.tell(held.as_ref().map(Held::pid).map_err(Clone::clone));
@@ -148,6 +149,7 @@ impl Pane {
         let Order { generation, spec } = &self.order;
         let last = ExitRecord::update(&self.instance_dir, *generation, |record| {
             record.session_ended(&spec.id, end.exit, stopped);
+            record.note_ended_as_well(&end.daemons);
             let runs_on = record.sessions.iter().any(|session| session.exit.is_none());
             // What is no session, and what waits to be one, is there too.
             let ended = |pane: &&tmux::Pane| record.sessions.iter().any(|s| s.id.to_string() == pane.session);

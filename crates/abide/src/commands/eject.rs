@@ -70,12 +70,12 @@ pub fn run(args: Args, context: &Context) -> Outcome {
 
 /// Asks, having shown what would go.
 fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> Outcome<bool> {
-    let daemons = daemons::beyond_sessions(&context.store, instance.id);
-    let names: Vec<String> =
-        daemons.iter().map(|daemon| Safe(&daemons::described(daemon)).to_string()).collect();
-    let beyond = match names.is_empty() || spare_daemons {
+    let found = daemons::beyond_sessions(&context.store, instance.id);
+    let daemons = found.daemons.iter().filter(|_| !spare_daemons).map(ToString::to_string);
+    let names: Vec<String> = daemons.chain(found.survivors.iter().map(ToString::to_string)).collect();
+    let beyond = match names.is_empty() {
         true => String::new(),
-        false => format!(", beyond its sessions {}", names.join(", ")),
+        false => format!(", beyond its sessions {}", Safe(names.join(", "))),
     };
     let question = format!("End {} and everything that runs in it{beyond}?", instance.id.display_name());
     let evidence = trees::evidence(&context.store, instance);

@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use abide_client::AttachEnd;
 use abide_engine::conversation::way_back;
-use abide_engine::end::finish;
 use abide_engine::end::finish::Outcome as Finished;
+use abide_engine::end::{finish, trash};
+use abide_engine::running::daemons;
 use abide_engine::{Error, reconcile, trees};
 use abide_model::decide::ExitChoice;
 use abide_model::status::{Ending, Kept};
-use abide_model::{Instance, InstanceId, Status};
+use abide_model::{Instance, InstanceId, Safe, Status};
 use abide_store::ReadError;
 use abide_tui::Ask;
 use abide_tui::screens::{Subject, session_ended};
@@ -32,7 +33,12 @@ pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> Outcome {
     if !matches!(end, AttachEnd::SessionEnded { .. }) {
         return Ok(said("")?);
     }
-    match settled(id, context)? {
+    let kept = settled(id, context)?;
+    let last = kept.clone().or_else(|| trash::instance(&context.store, id));
+    for daemon in last.iter().flat_map(daemons::ended_as_well) {
+        context.printer.line(format!("ended as well: {}", Safe(daemon)))?;
+    }
+    match kept {
         Some(instance) => match instance.status.status {
             Status::Restorable(Kept::Dirty | Kept::Unpushed | Kept::Unknown) => ask(&instance, context),
             Status::Restorable(_) => Ok(said(&format!("; it is kept, `abide resume {id}` brings it back"))?),

@@ -8,7 +8,7 @@ use abide_engine::conversation::current::Look;
 use abide_engine::end::finish;
 use abide_engine::running::processes::SessionProcesses;
 use abide_engine::running::protection::Judge;
-use abide_engine::running::{connect, liveness};
+use abide_engine::running::{connect, daemons, liveness};
 use abide_engine::start::launch::{ISOLATION, LaunchContext};
 use abide_engine::start::moved;
 use abide_engine::target::{self, Target};
@@ -20,6 +20,7 @@ use abide_model::instance::Change;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
 use abide_store::Entry;
+use abide_sys::host;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::protocol::{EvidenceReply, SessionStatus};
 use serde_json::json;
@@ -63,7 +64,7 @@ pub fn run(args: Args, context: &Context) -> Outcome {
     let awake = awake
         .map(|what| format!("  it keeps this machine from going to sleep ({what}); `keep_awake` says when"));
     let exposure = exposure(id, context).into_iter().chain(awake);
-    let left = leftovers(&instance, context);
+    let left = ended_as_well(&instance).into_iter().chain(leftovers(&instance, context));
     let outlook = supervisor(&instance, context).into_iter().chain(exposure).chain(left);
     let outlook = outlook.chain(self::outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
@@ -94,7 +95,15 @@ fn supervisor(instance: &Instance, context: &Context) -> Option<String> {
     let record = ExitRecord::read(&connect::instance_dir(&context.store, instance.id)).ok().flatten();
     match (judged.decision, record) {
         (Liveness::Alive, Some(record)) => {
-            let held = format!("  held by process {}", record.keeper.pid);
+            let start = instance.started_on.as_ref();
+            let elsewhere = start.is_some_and(|start| !host::here().shares_processes_with(start));
+            let whose = match elsewhere {
+                true => {
+                    " (process numbers here are those of the PID namespace that it runs in, not of this one)"
+                }
+                false => "",
+            };
+            let held = format!("  held by process {}{whose}", record.keeper.pid);
             let in_tmux = "tmux: what a program says through its terminal is not heard, its title and screen are seen when asked";
             Some(if record.tmux.is_some() { format!("{held}, {in_tmux}") } else { held })
         }
@@ -121,10 +130,17 @@ fn exposure(id: InstanceId, context: &Context) -> Option<String> {
 fn leftovers(instance: &Instance, context: &Context) -> Option<String> {
     let left = matches!(instance.status.status, Status::Restorable(_)).then(SessionProcesses::look)?;
     let left = left.leftovers(instance.id, &connect::instance_dir(&context.store, instance.id));
-    let names: Vec<String> = left.iter().map(|one| format!("{} ({})", Safe(&one.name), one.pid)).collect();
+    let names: Vec<String> = left.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| {
-        format!("  still running of its last run: {}; a resume or an eject ends it", names.join(", "))
+        let names = Safe(names.join(", "));
+        format!("  still running of its last run: {names}; a stop, a resume or an eject ends it")
     })
+}
+
+/// What its last run ended beyond its sessions.
+fn ended_as_well(instance: &Instance) -> Option<String> {
+    let names = daemons::ended_as_well(instance);
+    (!names.is_empty()).then(|| format!("  ended with its last run: {}", Safe(names.join(", "))))
 }
 
 /// What its trees hold, what would happen to it at its end, and what a resume would do.

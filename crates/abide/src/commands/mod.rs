@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use abide_engine::end::prune::Within;
+use abide_engine::running::processes::Leftover;
 use abide_engine::start::startup_check;
 use abide_engine::start::startup_check::BootFailure;
 use abide_engine::substrate::{self, Substrate};
@@ -136,6 +137,11 @@ fn did_not_come_up(failure: &BootFailure) -> CommandError {
 fn here() -> Outcome<PathBuf> {
     let gone = |error| CommandError::failed(format!("this directory is gone ({error})")).hint("cd elsewhere");
     std::env::current_dir().map_err(gone)
+}
+
+/// How a process that a verb ends, though its instance does not run, is named.
+fn ends_leftover(left: &Leftover) -> String {
+    format!("ends {}, which still runs of its last run", Safe(left.to_string()))
 }
 
 /// Refuses a name that could not be used to find the instance again.

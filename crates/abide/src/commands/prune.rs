@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use abide_engine::end::prune;
-use abide_engine::end::prune::{Plan, Request};
+use abide_engine::end::prune::{DiscardedInstance, Plan, Request};
+use abide_model::Safe;
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
-use abide_model::{Instance, Safe};
 use abide_sys::clock;
 use abide_tui::page::Item;
 use abide_tui::screens::evidence_items;
@@ -125,13 +125,14 @@ fn carry_out(plan: &Plan, context: &Context) -> Outcome {
 }
 
 fn as_json(plan: &Plan) -> serde_json::Value {
-    let instance = |(instance, mounts): &(Instance, Vec<MountEvidence>)| {
+    let instance = |DiscardedInstance { instance, mounts, leftovers }: &DiscardedInstance| {
         json!({
             "id": instance.id,
             "dir": instance.scope.dir,
             "reason": instance.status.status.reason(),
             "since": instance.status.since,
             "mounts": mounts,
+            "leftovers": leftovers,
         })
     };
     json!({
@@ -149,12 +150,13 @@ fn as_json(plan: &Plan) -> serde_json::Value {
 }
 
 fn show(plan: &Plan, context: &Context) -> Outcome {
-    for (instance, evidence) in &plan.instances {
+    for DiscardedInstance { instance, mounts, leftovers } in &plan.instances {
         let age = human(instance.status.since.age(clock::now()));
         let (name, dir) = (instance.id.display_name(), instance.scope.dir.display());
         let line = format!("{name}  {}, {age}  {dir}  to the trash", instance.status.status);
         context.printer.toned_line(Tone::Strong, line)?;
-        for line in held(evidence) {
+        let ended = leftovers.iter().map(super::ends_leftover);
+        for line in held(mounts).into_iter().chain(ended) {
             context.printer.line(format!("    {line}"))?;
         }
     }

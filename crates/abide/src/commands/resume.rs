@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use abide_engine::running::connect;
+use abide_engine::running::processes::SessionProcesses;
 use abide_engine::start::launch::Started;
 use abide_engine::start::resume;
 use abide_engine::start::resume::Resumption;
@@ -66,7 +68,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     let Some(word) = &args.target else { return all(&resume::interrupted(&entries), &args, context) };
     let instance = target::find(&context.store, word).map_err(CommandError::failed)?.instance;
     if args.dry_run {
-        return Ok(context.printer.line(described(&instance))?);
+        return dry_run(&[&instance], context);
     }
     if !args.detach {
         hardline::need_terminal("--detach resumes it without attaching")?;
@@ -128,15 +130,24 @@ fn described(instance: &Instance) -> String {
     format!("{name}  {}  {}  {dir}", instance.status.status, sessions.join(", "))
 }
 
+/// Says what would be brought back, and what would be ended for that.
+fn dry_run(instances: &[&Instance], context: &Context) -> Outcome {
+    let processes = SessionProcesses::look();
+    for instance in instances {
+        context.printer.line(described(instance))?;
+        for left in processes.leftovers(instance.id, &connect::instance_dir(&context.store, instance.id)) {
+            context.printer.line(format!("    {}", super::ends_leftover(&left)))?;
+        }
+    }
+    Ok(())
+}
+
 fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
     if interrupted.is_empty() {
         return Ok(context.printer.line("Nothing was interrupted.")?);
     }
     if args.dry_run {
-        for instance in interrupted {
-            context.printer.line(described(instance))?;
-        }
-        return Ok(());
+        return dry_run(interrupted, context);
     }
     let mut brake = Brake::default();
     let (mut failed, mut untried, mut incomplete) = (0, 0, 0);

@@ -69,6 +69,8 @@ pub fn run(args: Args, context: &Context) -> Outcome {
             return Err(CommandError::usage("--spare-daemons goes with a whole instance"));
         }
         refuse_stopped(&target.instance)?;
+        let daemons = daemons::beyond_session(&context.store, id, session);
+        name(Heading::EndedAsWell, &daemons, context)?;
         current::look_closely(&context.store, &target.instance);
         return substrate::of(&context.store, id).end(&session).map_err(CommandError::failed);
     }
@@ -87,15 +89,30 @@ pub fn run(args: Args, context: &Context) -> Outcome {
     }
 }
 
-/// Names what ends with `instance` beyond its sessions, or spares it.
+/// Names what ends with `instance` beyond its sessions, or spares it. What has outlived its keeper and is of a session is
+/// ended in either case.
 pub fn see_to_daemons(instance: &Instance, spare: bool, context: &Context) -> Outcome {
     let found = daemons::beyond_sessions(&context.store, instance.id);
     if spare {
-        daemons::spare(&context.store, instance, &found).map_err(CommandError::failed)?;
+        daemons::spare(&context.store, instance, &found.daemons).map_err(CommandError::failed)?;
     }
-    let heading = if spare { "left running" } else { "ended as well" };
-    for daemon in &found {
-        context.printer.line(format!("{heading}: {}", Safe(&daemons::described(daemon))))?;
+    name(if spare { Heading::LeftRunning } else { Heading::EndedAsWell }, &found.daemons, context)?;
+    name(Heading::EndedAsWell, &found.survivors, context)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Heading {
+    EndedAsWell,
+    LeftRunning,
+}
+
+fn name(heading: Heading, processes: &[impl ToString], context: &Context) -> Outcome {
+    let heading = match heading {
+        Heading::EndedAsWell => "ended as well",
+        Heading::LeftRunning => "left running",
+    };
+    for process in processes {
+        context.printer.line(format!("{heading}: {}", Safe(process.to_string())))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use abide_keeper::daemons;
+use abide_keeper::daemons::{self, Daemon};
 use abide_keeper::{Ending, Scope};
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals;
@@ -43,11 +43,13 @@ pub enum Cause {
 }
 
 /// How a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// The exit of its process.
     pub exit: Exit,
     pub cause: Cause,
+    /// The daemons that were ended with it.
+    pub daemons: Vec<Daemon>,
 }
 
 /// A session's process, and what is needed to see it end.
@@ -101,10 +103,12 @@ impl Held {
             if exit.is_some() && ending.is_none() {
                 ending = Some(self.end_all(now));
             }
-            if ending.as_mut().is_some_and(|ending| ending.advance(None, now)) {
+            if let Some(ending) = ending.as_mut()
+                && ending.advance(None, now)
+            {
                 // What can not be killed can not be waited for either.
                 let exit = self.reap()?.or(exit).unwrap_or(Exit::Signal(libc::SIGKILL));
-                return Ok(End { exit, cause });
+                return Ok(End { exit, cause, daemons: std::mem::take(&mut ending.daemons) });
             }
         }
     }
