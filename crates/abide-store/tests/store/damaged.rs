@@ -197,6 +197,7 @@ fn a_damaged_unit_in_the_trash_is_not_restored_and_can_still_be_purged() {
 #[test]
 fn a_hurried_look_at_the_trash_measures_neither_what_is_damaged_nor_what_it_has_no_time_for() {
     let (s, other, instance_dir) = prepared();
+    write(&instance_dir, b"damaged");
     end(&s.store, other).unwrap();
     let sound = s.store.trash(other, Timestamp(5)).unwrap();
     let damaged: TrashName = format!("{}-19700101T000000001Z", id()).parse().unwrap();
