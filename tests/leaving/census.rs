@@ -18,6 +18,8 @@ const LIVES: usize = 300;
 const SHARES: usize = 3;
 /// How many of them share a machine.
 const PER_MACHINE: usize = 25;
+/// Between two looks of the onlooker: without a pause it takes a whole core from the lives that it looks at.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How long processes may take to end, far beyond what any takes.
 const TO_END: Duration = Duration::from_secs(60);
 
@@ -51,7 +53,7 @@ fn live_a_share(share: u64) {
     let mut left = lives.div_ceil(SHARES);
     while left > 0 {
         let here = left.min(PER_MACHINE);
-        let mut world = World { host: host_with_repo(), works: BTreeMap::new(), log: Vec::new(), next: 0 };
+        let mut world = World::new();
         let onlooker = Onlooker::beside(&world.host);
         for _ in 0..here {
             world.live(&mut dice);
@@ -97,6 +99,7 @@ impl Onlooker {
                 if !run.status.success() {
                     return Some(String::from_utf8_lossy(&run.stderr).into_owned());
                 }
+                std::thread::sleep(LOOK_AGAIN);
             }
             None
         });
@@ -113,6 +116,7 @@ impl Onlooker {
 /// One machine, and the work that was done on it.
 struct World {
     host: Host,
+    crash_points: Vec<String>,
     /// What was written in which instance's tree: file name and contents.
     works: BTreeMap<String, Vec<(String, String)>>,
     log: Vec<String>,
@@ -120,6 +124,11 @@ struct World {
 }
 
 impl World {
+    fn new() -> Self {
+        let crash_points = ["../abide-store", "../abide-engine", "../abide-git"].map(crash_points).concat();
+        Self { host: host_with_repo(), crash_points, works: BTreeMap::new(), log: Vec::new(), next: 0 }
+    }
+
     fn live(&mut self, dice: &mut Dice) {
         let isolation = *dice.pick(&["shared", "worktree", "worktree", "clone"]);
         let policy = *dice.pick(&["", "--keep", "--clean"]);
@@ -153,8 +162,7 @@ impl World {
     fn abide(&mut self, dice: &mut Dice, args: &[&str]) {
         let mut command = self.host.command(self.host.program());
         command.current_dir(repo(&self.host)).args(args).stdout(Stdio::null()).stderr(Stdio::null());
-        let points = ["../abide-store", "../abide-engine", "../abide-git"].map(crash_points).concat();
-        let point = (dice.below(4) == 0).then(|| dice.pick(&points).as_str());
+        let point = (dice.below(4) == 0).then(|| dice.pick(&self.crash_points).as_str());
         if let Some(point) = point {
             command.env("ABIDE_CRASH_AT", point);
         }

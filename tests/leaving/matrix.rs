@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{Host, kill, wait_for_death};
 use crate::hidden;
-use crate::repo::{git, host_with_repo, load, repo, traces, tree};
+use crate::repo::{git, host_like, host_with_repo, load, repo, traces, tree};
 
 /// What the state of a tree means.
 #[derive(Clone, Copy, PartialEq)]
@@ -230,21 +230,45 @@ fn fingerprint(host: &Host, tree: &Path) -> Vec<String> {
     all
 }
 
-/// Makes every state in a worktree and in a clone, ends the instance in one way, and looks what became of it.
-fn for_every_state(args: &[&str], end: fn(&Host, &str), then: fn(&Host, &str, &State, &[String])) {
-    for isolation in ["worktree", "clone"] {
-        let of_a_clone = if isolation == "clone" { hidden::OF_A_CLONE } else { &[] };
-        for state in STATES.iter().chain(hidden::STATES).chain(of_a_clone) {
-            let host = host_with_repo();
-            let id = load(&host, &[&["--isolation", isolation], args].concat());
-            (state.make)(&host, &tree(&host, &id));
-            let before = fingerprint(&host, &tree(&host, &id));
-            println!("{isolation}, {}", state.name);
-            end(&host, &id);
-            then(&host, &id, state, &before);
-        }
+/// Makes every state in a tree that is isolated so, ends the instance in one way, and looks what became of it.
+fn for_every_state(
+    isolation: &str,
+    args: &[&str],
+    end: fn(&Host, &str),
+    then: fn(&Host, &str, &State, &[String]),
+) {
+    let of_a_clone = if isolation == "clone" { hidden::OF_A_CLONE } else { &[] };
+    let first = host_with_repo();
+    for state in STATES.iter().chain(hidden::STATES).chain(of_a_clone) {
+        let host = host_like(&first);
+        let id = load(&host, &[&["--isolation", isolation], args].concat());
+        (state.make)(&host, &tree(&host, &id));
+        let before = fingerprint(&host, &tree(&host, &id));
+        println!("{isolation}, {}", state.name);
+        end(&host, &id);
+        then(&host, &id, state, &before);
     }
 }
+
+macro_rules! of_each_isolation {
+    ($($test:ident),+ $(,)?) => {
+        mod worktree {
+            $(#[test] fn $test() { super::$test("worktree") })+
+        }
+        mod clone {
+            $(#[test] fn $test() { super::$test("clone") })+
+        }
+    };
+}
+
+of_each_isolation![
+    at_an_exit_that_nobody_sees_work_is_kept_and_what_is_clean_goes,
+    at_an_exit_with_the_policy_clean_everything_goes_and_can_be_had_back,
+    at_an_exit_with_the_policy_keep_everything_stays,
+    what_is_ejected_can_be_had_back,
+    what_is_pruned_can_be_had_back,
+    after_a_crash_nothing_is_touched,
+];
 
 fn ends_by_itself(host: &Host, id: &str) {
     host.abide(["send", id, "exit 0"]).ok();
@@ -272,9 +296,8 @@ fn is_gone_and_can_be_had_back(host: &Host, id: &str, state: &State, before: &[S
     host.abide(["eject", id, "--clean"]).ok();
 }
 
-#[test]
-fn at_an_exit_that_nobody_sees_work_is_kept_and_what_is_clean_goes() {
-    for_every_state(&[], ends_by_itself, |host, id, state, before| match state.means {
+fn at_an_exit_that_nobody_sees_work_is_kept_and_what_is_clean_goes(isolation: &str) {
+    for_every_state(isolation, &[], ends_by_itself, |host, id, state, before| match state.means {
         Means::Clean => is_gone_and_can_be_had_back(host, id, state, before),
         Means::Dirty => is_there(host, id, state, "restorable (dirty)", before),
         Means::Unpushed => is_there(host, id, state, "restorable (unpushed)", before),
@@ -282,44 +305,39 @@ fn at_an_exit_that_nobody_sees_work_is_kept_and_what_is_clean_goes() {
     });
 }
 
-#[test]
-fn at_an_exit_with_the_policy_clean_everything_goes_and_can_be_had_back() {
-    for_every_state(&["--clean"], ends_by_itself, is_gone_and_can_be_had_back);
+fn at_an_exit_with_the_policy_clean_everything_goes_and_can_be_had_back(isolation: &str) {
+    for_every_state(isolation, &["--clean"], ends_by_itself, is_gone_and_can_be_had_back);
 }
 
-#[test]
-fn at_an_exit_with_the_policy_keep_everything_stays() {
-    for_every_state(&["--keep"], ends_by_itself, |host, id, state, before| {
+fn at_an_exit_with_the_policy_keep_everything_stays(isolation: &str) {
+    for_every_state(isolation, &["--keep"], ends_by_itself, |host, id, state, before| {
         is_there(host, id, state, "restorable (kept)", before);
     });
 }
 
-#[test]
-fn what_is_ejected_can_be_had_back() {
+fn what_is_ejected_can_be_had_back(isolation: &str) {
     let eject = |host: &Host, id: &str| drop(host.abide(["eject", id, "--clean"]).ok());
-    for_every_state(&[], eject, is_gone_and_can_be_had_back);
+    for_every_state(isolation, &[], eject, is_gone_and_can_be_had_back);
 }
 
-#[test]
-fn what_is_pruned_can_be_had_back() {
+fn what_is_pruned_can_be_had_back(isolation: &str) {
     let prune = |host: &Host, id: &str| {
         host.abide(["stop", id]).ok();
         host.abide(["prune", "--yes"]).ok();
         assert_eq!(host.state(id), "restorable (stopped)", "a plain prune took it");
         host.abide(["prune", "--discard-restorable", "--yes"]).ok();
     };
-    for_every_state(&[], prune, is_gone_and_can_be_had_back);
+    for_every_state(isolation, &[], prune, is_gone_and_can_be_had_back);
 }
 
-#[test]
-fn after_a_crash_nothing_is_touched() {
+fn after_a_crash_nothing_is_touched(isolation: &str) {
     let crash = |host: &Host, id: &str| {
         let pids = host.pids(id);
         kill("-KILL", pids.keeper);
         wait_for_death(pids.keeper);
         host.wait_for_state(id, "restorable (crashed)");
     };
-    for_every_state(&[], crash, |host, id, state, before| {
+    for_every_state(isolation, &[], crash, |host, id, state, before| {
         is_there(host, id, state, "restorable (crashed)", before);
     });
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{Host, unwatched_host};
 
-/// A machine with the repository `repo` in its working directory, whose `origin` has everything.
-pub fn host_with_repo() -> Host {
+/// A machine on which git can be used.
+fn host_with_git() -> Host {
     let mut host = unwatched_host();
     for (name, value) in [
         ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -16,6 +16,12 @@ pub fn host_with_repo() -> Host {
     ] {
         host.set(name, value);
     }
+    host
+}
+
+/// A machine with the repository `repo` in its working directory, whose `origin` has everything.
+pub fn host_with_repo() -> Host {
+    let host = host_with_git();
     let work = host.work();
     git(&host, &work, &["init", "-q", "--bare", "-b", "main", "origin.git"]);
     git(&host, &work, &["init", "-q", "-b", "main", "repo"]);
@@ -26,6 +32,19 @@ pub fn host_with_repo() -> Host {
     git(&host, &repo, &["commit", "-qm", "first"]);
     git(&host, &repo, &["remote", "add", "origin", work.join("origin.git").to_str().unwrap()]);
     git(&host, &repo, &["push", "-q", "-u", "origin", "main"]);
+    host
+}
+
+/// A machine with copies of what [`host_with_repo`] has made on `first`.
+pub fn host_like(first: &Host) -> Host {
+    let host = host_with_git();
+    let copied = host.command("cp").arg("-aT").args([first.work(), host.work()]).status().unwrap();
+    assert!(copied.success());
+    git(
+        &host,
+        &repo(&host),
+        &["remote", "set-url", "origin", host.work().join("origin.git").to_str().unwrap()],
+    );
     host
 }
 
