@@ -539,32 +539,35 @@ fn every_kind_of_directory_is_come_back_to() {
     let long = format!("deep/{}", ["a_rather.long-name"; 10].join("/"));
     std::fs::create_dir_all(host.path("real")).unwrap();
     std::os::unix::fs::symlink(host.path("real"), host.path("linked")).unwrap();
-    for dir in [long.as_str(), "dotted.dir", "under_scored", "caf\u{e9} \u{1f980}", "linked"] {
-        let dir = host.path(dir);
-        std::fs::create_dir_all(&dir).unwrap();
-        let agents: &[&str] =
-            if dir.ends_with(&long) { &["claude", "codex", "qwen"] } else { &["claude", "codex"] };
-        for agent in agents {
-            let mut command = host.command(host.program());
-            let out = command
-                .args(["load", agent, "--detach"])
-                .current_dir(&dir)
-                .env("PWD", &dir)
-                .output()
-                .unwrap();
-            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-            let id = String::from_utf8(out.stdout).unwrap()[3..11].to_owned();
-            host.wait_for_screen(&id, "ready");
-            host.say(&id, &format!("{agent} was here"));
-            host.stop(&id);
-            let row = host.row(&id).unwrap();
-            host.resume(&id);
-            host.wait_for_screen(&id, &format!("resumed: {agent} was here"));
-            host.stop(&id);
-            let kept = host.files_below(&format!(".abide/instances/{id}/vault"));
-            assert!(!kept.is_empty(), "no transcript of {agent} was found in {}: {row}", dir.display());
+    let dirs = [long.as_str(), "dotted.dir", "under_scored", "caf\u{e9} \u{1f980}", "linked"];
+    std::thread::scope(|scope| {
+        for dir in dirs.map(|dir| host.path(dir)) {
+            std::fs::create_dir_all(&dir).unwrap();
+            let agents: &[&str] =
+                if dir.ends_with(&long) { &["claude", "codex", "qwen"] } else { &["claude", "codex"] };
+            for agent in agents {
+                let (host, dir) = (&host, dir.clone());
+                scope.spawn(move || is_come_back_to(host, agent, &dir));
+            }
         }
-    }
+    });
+}
+
+fn is_come_back_to(host: &Agents, agent: &str, dir: &Path) {
+    let mut command = host.command(host.program());
+    command.args(["load", agent, "--detach"]).current_dir(dir).env("PWD", dir);
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let id = String::from_utf8(out.stdout).unwrap()[3..11].to_owned();
+    host.wait_for_screen(&id, "ready");
+    host.say(&id, &format!("{agent} was here"));
+    host.stop(&id);
+    let row = host.row(&id).unwrap();
+    host.resume(&id);
+    host.wait_for_screen(&id, &format!("resumed: {agent} was here"));
+    host.stop(&id);
+    let kept = host.files_below(&format!(".abide/instances/{id}/vault"));
+    assert!(!kept.is_empty(), "no transcript of {agent} was found in {}: {row}", dir.display());
 }
 
 #[test]

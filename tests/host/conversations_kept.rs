@@ -294,27 +294,36 @@ fn two_starts_at_once_never_run_one_conversation_twice() {
 #[test]
 fn a_fork_goes_on_with_a_copy_under_an_id_of_its_own() {
     let host = machine();
-    for agent in ["claude", "codex", "qwen"] {
-        let id = host.load_agent(agent, &[]);
-        host.say(&id, "the trunk");
-        let trunk = host.conversation(&id);
-        let fork = host.loaded(host.abide(["load", "--fork", &id, "--detach"]));
-        host.wait_for_screen(&fork, "resumed: the trunk");
-        host.say(&fork, "the branch");
-        let branch = host.conversation(&fork);
-        assert_ne!(trunk, branch);
-        host.stop(&fork);
-        host.resume(&fork);
-        host.wait_for_screen(&fork, "resumed: the branch");
-        assert_eq!(host.conversation(&fork), branch);
-        assert_eq!(host.conversation(&id), trunk);
-        host.stop(&id);
-        host.stop(&fork);
-    }
-    let id = host.load_agent("gemini", &[]);
-    host.say(&id, "no copies");
-    let complaint = host.abide(["load", "--fork", &id, "--detach"]).fails(1);
-    assert!(complaint.contains("cannot go on with a copy"), "{complaint}");
+    std::thread::scope(|scope| {
+        for agent in ["claude", "codex", "qwen"] {
+            let host = &host;
+            scope.spawn(move || goes_on_with_a_copy(host, agent));
+        }
+        scope.spawn(|| {
+            let id = host.load_agent("gemini", &[]);
+            host.say(&id, "no copies");
+            let complaint = host.abide(["load", "--fork", &id, "--detach"]).fails(1);
+            assert!(complaint.contains("cannot go on with a copy"), "{complaint}");
+        });
+    });
+}
+
+fn goes_on_with_a_copy(host: &Agents, agent: &str) {
+    let id = host.load_agent(agent, &[]);
+    host.say(&id, "the trunk");
+    let trunk = host.conversation(&id);
+    let fork = host.loaded(host.abide(["load", "--fork", &id, "--detach"]));
+    host.wait_for_screen(&fork, "resumed: the trunk");
+    host.say(&fork, "the branch");
+    let branch = host.conversation(&fork);
+    assert_ne!(trunk, branch);
+    host.stop(&fork);
+    host.resume(&fork);
+    host.wait_for_screen(&fork, "resumed: the branch");
+    assert_eq!(host.conversation(&fork), branch);
+    assert_eq!(host.conversation(&id), trunk);
+    host.stop(&id);
+    host.stop(&fork);
 }
 
 #[test]
