@@ -57,7 +57,7 @@ impl Machine {
 
     fn wait_until_up(&self) {
         eventually("the machine to be up", || {
-            let state = self.root(&["systemctl", "is-system-running"]).stdout;
+            let state = self.root(&["systemctl", "is-system-running", "--wait"]).stdout;
             ["running", "degraded"].contains(&state.trim()).then_some(())
         });
     }
