@@ -7,7 +7,7 @@ use abide_model::choice::Isolation;
 use abide_model::recipe::Mount;
 use abide_model::session::{Conversation, Origin, Session};
 use abide_model::status::Ending;
-use abide_model::{Event, Extra, Instance, InstanceId, Recipe, Scope, Timestamp};
+use abide_model::{Extra, Instance, InstanceId, LaunchScope, Recipe, StatusEvent, Timestamp};
 use abide_store::{Error, Store};
 use abide_sys::{clock, process};
 
@@ -76,7 +76,7 @@ fn fill(store: &Store) -> usize {
 /// An instance as it is after a day of work: two sessions, a worktree, some history.
 fn instance(id: InstanceId) -> Instance {
     let project = std::path::PathBuf::from("/home/operator/projects/shop");
-    let scope = Scope { workspace: Some("shop".into()), dir: project.clone(), extra: Extra::new() };
+    let scope = LaunchScope { workspace: Some("shop".into()), dir: project.clone(), extra: Extra::new() };
     let mut recipe = Recipe::on_host(project.clone());
     recipe.mounts.push(Mount {
         source: project.clone(),
@@ -91,7 +91,7 @@ fn instance(id: InstanceId) -> Instance {
     });
     let now = clock::now();
     let mut instance = Instance::starting(id, scope, "default".into(), recipe, process::this(), now);
-    instance.apply(&Event::Launched, "the capsule answers", Timestamp(now.0 + 1)).unwrap();
+    instance.apply(&StatusEvent::Launched, "the capsule answers", Timestamp(now.0 + 1)).unwrap();
     for agent in ["claude", "codex"] {
         let session = Session {
             id: instance.new_session_id(),
@@ -125,7 +125,8 @@ fn instance(id: InstanceId) -> Instance {
 }
 
 fn end(store: &Store, id: InstanceId) {
-    let ended: Result<bool, Error> =
-        store.update(id, |i| Ok(i.apply(&Event::Discarded(Ending::Clean), "the benchmark", clock::now())?));
+    let ended: Result<bool, Error> = store.update(id, |i| {
+        Ok(i.apply(&StatusEvent::Discarded(Ending::Clean), "the benchmark", clock::now())?)
+    });
     assert!(ended.unwrap());
 }

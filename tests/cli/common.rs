@@ -1,7 +1,7 @@
 //! What the tests of the command line share.
 
 use abide_model::status::{Ending, Gone};
-use abide_model::{Event, Instance, InstanceId, Recipe, Scope};
+use abide_model::{Instance, InstanceId, LaunchScope, Recipe, StatusEvent};
 use abide_store::Store;
 use abide_sys::{clock, process};
 use abide_testkit::Sandbox;
@@ -19,7 +19,7 @@ pub fn add_instance(sandbox: &Sandbox, change: impl FnOnce(&mut Instance)) -> In
     let store = store(sandbox);
     let id = store
         .create(|id| {
-            let scope = Scope::directory(sandbox.work());
+            let scope = LaunchScope::directory(sandbox.work());
             let recipe = Recipe::on_host(sandbox.work());
             Instance::starting(id, scope, "default".into(), recipe, process::this(), clock::now())
         })
@@ -28,7 +28,7 @@ pub fn add_instance(sandbox: &Sandbox, change: impl FnOnce(&mut Instance)) -> In
     store
         .update(id, |instance| {
             instance
-                .apply(&Event::CapsuleGone(Gone::Stopped), "it was stopped for the night", clock::now())
+                .apply(&StatusEvent::CapsuleGone(Gone::Stopped), "it was stopped for the night", clock::now())
                 .unwrap();
             change(instance);
             Ok::<_, abide_store::Error>(())
@@ -40,7 +40,7 @@ pub fn add_instance(sandbox: &Sandbox, change: impl FnOnce(&mut Instance)) -> In
 /// Makes an instance and removes it, so that it is in the trash.
 pub fn add_trash(sandbox: &Sandbox) -> InstanceId {
     let id = add_instance(sandbox, |instance| {
-        instance.apply(&Event::Discarded(Ending::Clean), "nothing is at risk", clock::now()).unwrap();
+        instance.apply(&StatusEvent::Discarded(Ending::Clean), "nothing is at risk", clock::now()).unwrap();
     });
     store(sandbox).trash(id, clock::now()).unwrap();
     id

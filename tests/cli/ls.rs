@@ -1,4 +1,4 @@
-use abide_model::Scope;
+use abide_model::LaunchScope;
 
 use crate::common::{add_instance, sandbox};
 
@@ -36,7 +36,8 @@ fn a_list_is_narrowed_to_a_directory_or_a_workspace() {
     let here = add_instance(&sandbox, |_| {});
     let below = add_instance(&sandbox, |instance| instance.scope.dir.push("api"));
     let shop = add_instance(&sandbox, |instance| {
-        instance.scope = Scope { workspace: Some("shop".into()), ..Scope::directory("/srv/shop".into()) };
+        instance.scope =
+            LaunchScope { workspace: Some("shop".into()), ..LaunchScope::directory("/srv/shop".into()) };
     });
     let listed = |args: &[&str]| {
         let listing = sandbox.abide([&["ls", "--json"], args].concat()).json();

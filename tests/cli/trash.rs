@@ -1,5 +1,5 @@
 use abide_model::status::Ending;
-use abide_model::{Event, Instance, InstanceId};
+use abide_model::{Instance, InstanceId, StatusEvent};
 use abide_sys::clock;
 use abide_testkit::Terminal;
 
@@ -24,8 +24,9 @@ fn a_name_that_another_has_by_now_is_not_given_twice() {
     let named = || add_instance(&sandbox, |instance| instance.name = Some("web".into()));
     let trash = |id: InstanceId| {
         let store = store(&sandbox);
-        let ends =
-            |instance: &mut Instance| instance.apply(&Event::Discarded(Ending::Clean), "", clock::now());
+        let ends = |instance: &mut Instance| {
+            instance.apply(&StatusEvent::Discarded(Ending::Clean), "", clock::now())
+        };
         store.update(id, |instance| ends(instance).map(drop).map_err(abide_store::Error::from)).unwrap();
         store.trash(id, clock::now()).unwrap();
     };

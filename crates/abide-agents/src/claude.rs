@@ -15,14 +15,14 @@ use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::hooks::{Injection, Reporter};
-use crate::projects::{self, Layout, LongName};
+use crate::projects::{self, LongName, ProjectLayout};
 use crate::registry;
 use crate::title::Said;
 
 #[derive(Debug)]
 pub(crate) struct Claude;
 
-const LAYOUT: Layout = Layout { inside: "", long: LongName::Cut };
+const LAYOUT: ProjectLayout = ProjectLayout { inside: "", long: LongName::Cut };
 
 static PROFILE: Profile = Profile {
     name: "claude",

@@ -17,7 +17,7 @@ use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid, offers};
 use crate::fatal::Fatal;
-use crate::files::{About, Look, Root, located, records};
+use crate::files::{About, FileResult, Root, located, records};
 use crate::hooks::{Injection, Reporter};
 use crate::title::Said;
 
@@ -174,7 +174,7 @@ fn hooks(reporter: &Reporter<'_>) -> Injection {
 }
 
 /// The directories `sessions/YYYY/MM/DD`, the newest first.
-fn days(root: &Root) -> Look<Vec<PathBuf>> {
+fn days(root: &Root) -> FileResult<Vec<PathBuf>> {
     let mut days = Vec::new();
     for year in root.dirs(&root.path().join("sessions"))?.iter().rev() {
         for month in root.dirs(year)?.iter().rev() {
@@ -193,7 +193,7 @@ fn id_of(path: &Path) -> Option<&str> {
     stem.get(stem.len().checked_sub(36)?..).filter(|id| is_uuid(id))
 }
 
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
     if !is_uuid(id) {
         return Err(format!("`{id}` is not an id of this agent"));
     }
@@ -207,7 +207,7 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
 }
 
 #[derive(Deserialize)]
-struct Record {
+struct RolloutRecord {
     #[serde(rename = "type")]
     kind: String,
     payload: Meta,
@@ -219,27 +219,27 @@ struct Meta {
     #[serde(default)]
     thread_source: Option<String>,
     #[serde(default)]
-    source: Option<Source>,
+    source: Option<SessionSource>,
 }
 
 /// Older versions spell a sub-agent's source as an object.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Source {
+enum SessionSource {
     Name(String),
     Other(IgnoredAny),
 }
 
 fn about(head: &[u8]) -> About {
-    let Some(meta) = records::<Record>(head).find(|record| record.kind == "session_meta") else {
+    let Some(meta) = records::<RolloutRecord>(head).find(|record| record.kind == "session_meta") else {
         return About::default();
     };
     let Meta { cwd, thread_source, source } = meta.payload;
     let named = |name: &str| name == "subagent";
     let sub_agent = thread_source.as_deref().is_some_and(named)
         || source.is_some_and(|source| match source {
-            Source::Name(name) => named(&name),
-            Source::Other(_) => true,
+            SessionSource::Name(name) => named(&name),
+            SessionSource::Other(_) => true,
         });
     About { cwd: Some(cwd), sub_agent, id: None }
 }

@@ -11,7 +11,7 @@ use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid, offers};
 use crate::fatal::Fatal;
-use crate::files::{About, Look, Root, located, records};
+use crate::files::{About, FileResult, Root, located, records};
 use crate::hooks::{Injection, Reporter};
 use crate::title::Said;
 
@@ -128,7 +128,7 @@ fn id_of(dir: &Path) -> Option<String> {
     dir.file_name()?.to_str().filter(|name| is_uuid(name)).map(str::to_owned)
 }
 
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
     if !is_uuid(id) {
         return Err(format!("`{id}` is not an id of this agent"));
     }
@@ -137,7 +137,7 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct CopilotEvent {
     data: Data,
 }
 
@@ -152,7 +152,7 @@ struct Context {
 }
 
 fn about(head: &[u8]) -> About {
-    let cwd = records::<Event>(head).next().map(|event| event.data.context.cwd);
+    let cwd = records::<CopilotEvent>(head).next().map(|event| event.data.context.cwd);
     About { cwd, ..About::default() }
 }
 

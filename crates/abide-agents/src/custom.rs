@@ -9,7 +9,7 @@ use abide_model::session::Described;
 use crate::agent::{Agent, Profile};
 use crate::argv::{ID, NEW, is_plain_id};
 use crate::fatal::{self, Fatal};
-use crate::files::{Look, Root, located};
+use crate::files::{FileResult, Root, located};
 use crate::pattern::Pattern;
 use crate::title;
 
@@ -28,7 +28,7 @@ impl Custom {
         Self { name: name.to_owned(), described }
     }
 
-    fn look(&self, config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+    fn look(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
         let Some(pattern) = &self.described.transcripts else {
             return Err(format!("where {} keeps its conversations is not known", self.name));
         };

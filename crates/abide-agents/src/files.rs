@@ -25,12 +25,12 @@ const MAX_RECORDS: usize = 512;
 const MAX_OPENED: usize = 256;
 
 /// An answer, or why there is none.
-pub(crate) type Look<T> = Result<T, String>;
+pub(crate) type FileResult<T> = Result<T, String>;
 
 /// An agent's directory, without links. Whatever leads out of it is not looked at.
 pub(crate) struct Root(PathBuf);
 
-pub(crate) struct Seen {
+pub(crate) struct PlainFile {
     path: PathBuf,
     size: u64,
     modified: Timestamp,
@@ -48,7 +48,7 @@ pub(crate) struct About {
     pub(crate) sub_agent: bool,
 }
 
-impl Seen {
+impl PlainFile {
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -56,7 +56,7 @@ impl Seen {
 
 impl Root {
     /// A directory that is not there is no answer: it may be one that is not mounted yet.
-    pub(crate) fn open(dir: &Path) -> Look<Self> {
+    pub(crate) fn open(dir: &Path) -> FileResult<Self> {
         fs::canonicalize(dir).map(Self).map_err(|error| said(dir, &error))
     }
 
@@ -65,16 +65,16 @@ impl Root {
     }
 
     /// The directories in `dir`, by name.
-    pub(crate) fn dirs(&self, dir: &Path) -> Look<Vec<PathBuf>> {
+    pub(crate) fn dirs(&self, dir: &Path) -> FileResult<Vec<PathBuf>> {
         self.entries(dir, fs::FileType::is_dir)
     }
 
     /// The plain files in `dir`, by name.
-    pub(crate) fn files(&self, dir: &Path) -> Look<Vec<PathBuf>> {
+    pub(crate) fn files(&self, dir: &Path) -> FileResult<Vec<PathBuf>> {
         self.entries(dir, fs::FileType::is_file)
     }
 
-    fn entries(&self, dir: &Path, wanted: fn(&fs::FileType) -> bool) -> Look<Vec<PathBuf>> {
+    fn entries(&self, dir: &Path, wanted: fn(&fs::FileType) -> bool) -> FileResult<Vec<PathBuf>> {
         let listing = match fs::read_dir(dir) {
             Ok(listing) => listing,
             Err(error) if is_absent(&error) => return Ok(Vec::new()),
@@ -96,7 +96,7 @@ impl Root {
     }
 
     /// The plain file at `path`, if anything is there.
-    pub(crate) fn file(&self, path: &Path) -> Look<Option<Seen>> {
+    pub(crate) fn file(&self, path: &Path) -> FileResult<Option<PlainFile>> {
         let meta = match fs::symlink_metadata(path) {
             Ok(meta) => meta,
             Err(error) if is_absent(&error) => return Ok(None),
@@ -108,10 +108,10 @@ impl Root {
         self.hold(path.parent().unwrap_or(path))?;
         let modified = meta.modified().ok().and_then(timestamp).unwrap_or(Timestamp(0));
         let begun = meta.created().ok().and_then(timestamp);
-        Ok(Some(Seen { path: path.to_owned(), size: meta.len(), modified, begun }))
+        Ok(Some(PlainFile { path: path.to_owned(), size: meta.len(), modified, begun }))
     }
 
-    fn hold(&self, dir: &Path) -> Look<()> {
+    fn hold(&self, dir: &Path) -> FileResult<()> {
         match fs::canonicalize(dir) {
             Ok(real) if real.starts_with(&self.0) => Ok(()),
             Ok(real) => {
@@ -122,7 +122,12 @@ impl Root {
     }
 
     /// Judges the transcript at `path` of a conversation in `cwd`; `about` reads its head.
-    pub(crate) fn judge(&self, path: &Path, cwd: &Path, about: impl Fn(&[u8]) -> About) -> Look<Located> {
+    pub(crate) fn judge(
+        &self,
+        path: &Path,
+        cwd: &Path,
+        about: impl Fn(&[u8]) -> About,
+    ) -> FileResult<Located> {
         let Some(seen) = self.file(path)?.filter(|seen| seen.size > 0) else { return Ok(Located::Missing) };
         match about(&head(&seen.path)?).cwd {
             Some(recorded) if !same_dir(&recorded, cwd) => {
@@ -142,14 +147,14 @@ impl Root {
         about: impl Fn(&[u8]) -> About,
     ) -> Vec<Candidate> {
         let seen = |(id, path): (String, PathBuf)| self.file(&path).ok().flatten().map(|seen| (id, seen));
-        let mut recent: Vec<(String, Seen)> = named
+        let mut recent: Vec<(String, PlainFile)> = named
             .into_iter()
             .filter_map(seen)
             .filter(|(_, seen)| seen.size > 0 && seen.modified >= since)
             .collect();
         recent.sort_by(|(_, a), (_, b)| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
         recent.truncate(MAX_OPENED);
-        let matching = recent.into_iter().filter_map(|(named, Seen { path, size, modified, begun })| {
+        let matching = recent.into_iter().filter_map(|(named, PlainFile { path, size, modified, begun })| {
             let About { id, cwd: recorded, sub_agent } = about(&head(&path).ok()?);
             let recorded = recorded?;
             let own = !sub_agent && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
@@ -181,7 +186,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The first bytes of the plain file at `path`.
-pub(crate) fn head(path: &Path) -> Look<Vec<u8>> {
+pub(crate) fn head(path: &Path) -> FileResult<Vec<u8>> {
     let read = |file: File| {
         let mut bytes = Vec::new();
         file.take(HEAD).read_to_end(&mut bytes).map(|_| bytes)
@@ -230,6 +235,6 @@ fn said(path: &Path, error: &io::Error) -> String {
 }
 
 /// A look-up that ended early says why.
-pub(crate) fn located(look: Look<Located>) -> Located {
+pub(crate) fn located(look: FileResult<Located>) -> Located {
     look.unwrap_or_else(Located::Unknown)
 }

@@ -19,7 +19,7 @@ use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
-use crate::files::{About, Look, Root, head, located, records, same_dir};
+use crate::files::{About, FileResult, Root, head, located, records, same_dir};
 use crate::title::Said;
 
 /// Gemini CLI.
@@ -128,7 +128,7 @@ fn short_id(path: &Path) -> Option<&str> {
 }
 
 /// The projects in the register, each with the directory of its transcripts: that of `cwd`, or all.
-fn projects(root: &Root, cwd: Option<&Path>) -> Look<Vec<(String, PathBuf)>> {
+fn projects(root: &Root, cwd: Option<&Path>) -> FileResult<Vec<(String, PathBuf)>> {
     let register = root.path().join("projects.json");
     if root.file(&register)?.is_none() {
         return Ok(Vec::new());
@@ -141,7 +141,7 @@ fn projects(root: &Root, cwd: Option<&Path>) -> Look<Vec<(String, PathBuf)>> {
     Ok(projects.into_iter().filter(wanted).map(chats).collect())
 }
 
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
     if !is_uuid(id) {
         return Err(format!("`{id}` is not an id of this agent"));
     }

@@ -17,7 +17,7 @@ use crate::activity::{Signs, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
 use crate::fatal::Fatal;
-use crate::files::{About, Look, Root, located, records};
+use crate::files::{About, FileResult, Root, located, records};
 use crate::title::Said;
 
 /// The main agent's transcript in the directory of a conversation. Its sub-agents have others.
@@ -91,7 +91,7 @@ impl Agent for Kimi {
     }
 }
 
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
     if !is_id(id) {
         return Err(format!("`{id}` is not an id of this agent"));
     }

@@ -15,9 +15,9 @@ use crate::activity::Signs;
 use crate::agent::{Agent, Profile, Shared};
 use crate::argv::{Grammar, is_plain_id};
 use crate::fatal::Fatal;
-use crate::files::{Look, Root, located, real, same_dir};
+use crate::files::{FileResult, Root, located, real, same_dir};
 use crate::hooks::{Injection, Reporter};
-use crate::sqlite::{self, Database, Row, Value};
+use crate::sqlite::{self, Database, SqlRow, Value};
 
 /// The database in its directory.
 const DATABASE: &str = "opencode.db";
@@ -78,7 +78,7 @@ impl Agent for OpenCode {
     }
 }
 
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
+fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
     if !is_id(id) {
         return Err(format!("`{id}` is not an id of this agent"));
     }
@@ -97,9 +97,9 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> Look<Located> {
     }
 }
 
-fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Look<Vec<Candidate>> {
+fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> FileResult<Vec<Candidate>> {
     let path = Root::open(config_dir)?.path().join(DATABASE);
-    let candidate = |row: &Row| {
+    let candidate = |row: &SqlRow| {
         let text = |column: &str| row.get(column).text().map(str::to_owned);
         // What a sub-agent said belongs to the conversation that began it.
         let own = text("parent_id").is_none() && row.get("time_archived").integer().is_none();
@@ -166,7 +166,7 @@ const INFO: [(&str, &[&str]); 25] = [
 /// The columns of it that hold JSON.
 const NESTED: [&str; 4] = ["model", "revert", "permission", "metadata"];
 
-fn info(row: &Row) -> Json {
+fn info(row: &SqlRow) -> Json {
     let mut info = json!({});
     for (column, place) in INFO {
         let value = match row.get(column) {
@@ -182,7 +182,7 @@ fn info(row: &Row) -> Json {
     info
 }
 
-fn messages(database: &Database, id: &str) -> Look<Vec<Json>> {
+fn messages(database: &Database, id: &str) -> FileResult<Vec<Json>> {
     let mut parts: BTreeMap<String, Vec<(String, Json)>> = BTreeMap::new();
     for row in database.rows_with("part", "session_id", id)? {
         let of = row.get("message_id").text().unwrap_or_default();
@@ -204,7 +204,7 @@ fn messages(database: &Database, id: &str) -> Look<Vec<Json>> {
 }
 
 /// A message or a part: what its row holds as JSON, and the ids that have columns of their own.
-fn entry(row: &Row, ids: &[(&str, &str)]) -> (String, Json) {
+fn entry(row: &SqlRow, ids: &[(&str, &str)]) -> (String, Json) {
     let id = row.get("id").text().unwrap_or_default();
     let data = row.get("data").text().and_then(|data| serde_json::from_str(data).ok());
     let mut data = data.filter(Json::is_object).unwrap_or_default();

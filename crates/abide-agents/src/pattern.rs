@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Deserializer;
 
 use crate::argv::{ID, is_plain_id, is_uuid};
-use crate::files::{About, Look, Root, real};
+use crate::files::{About, FileResult, Root, real};
 use crate::projects;
 
 /// How deep `**` goes.
@@ -68,7 +68,7 @@ impl Pattern {
     }
 
     /// The files that it fits below `root`, each with the id in its path.
-    pub(crate) fn files(&self, root: &Root) -> Look<Vec<(String, PathBuf)>> {
+    pub(crate) fn files(&self, root: &Root) -> FileResult<Vec<(String, PathBuf)>> {
         let plain = self.names.iter().take_while(|name| !name.contains(['*', '{'])).count();
         let plain = plain.min(self.names.len().saturating_sub(1));
         let base: PathBuf = Path::new("/").join(self.names[..plain].iter().collect::<PathBuf>());
@@ -94,7 +94,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn below(&mut self, dir: &Path, names: &[String], id: Option<&str>, depth: usize) -> Look<()> {
+    fn below(&mut self, dir: &Path, names: &[String], id: Option<&str>, depth: usize) -> FileResult<()> {
         self.dirs += 1;
         if self.dirs > MAX_DIRS {
             return Err(format!("{} holds too many directories", self.root.path().display()));

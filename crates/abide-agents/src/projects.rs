@@ -9,14 +9,14 @@ use abide_model::conversation::{Candidate, Located};
 use serde::Deserialize;
 
 use crate::argv::is_uuid;
-use crate::files::{About, Look, Root, located, real, records};
+use crate::files::{About, FileResult, Root, located, real, records};
 
 /// Names longer than this are cut and end in a hash, where they are cut at all.
 const MAX_NAME: usize = 200;
 
 /// How an agent lays its projects out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct ProjectLayout {
     /// The directory of a project that holds its transcripts; empty if that is the project's own.
     pub(crate) inside: &'static str,
     /// What becomes of a long name.
@@ -31,7 +31,7 @@ pub(crate) enum LongName {
     Whole,
 }
 
-impl Layout {
+impl ProjectLayout {
     /// The directory of the transcripts of conversations held in `cwd`, below `projects`.
     fn transcripts(self, projects: &Path, cwd: &Path) -> PathBuf {
         let cwd = real(cwd);
@@ -83,7 +83,7 @@ fn base36(mut number: u32) -> String {
 
 /// The record that says where a conversation was held.
 #[derive(Deserialize)]
-struct Record {
+struct LocationRecord {
     cwd: String,
     #[serde(default, rename = "isSidechain")]
     sidechain: bool,
@@ -91,16 +91,16 @@ struct Record {
 
 fn about(head: &[u8]) -> About {
     // Later records follow the agent from directory to directory; the first says where it began.
-    let first = records::<Record>(head).next();
+    let first = records::<LocationRecord>(head).next();
     first.map_or_else(About::default, |r| About { cwd: Some(r.cwd), sub_agent: r.sidechain, id: None })
 }
 
 /// Where the transcript of conversation `id` is.
-pub(crate) fn transcript(config_dir: &Path, layout: Layout, cwd: &Path, id: &str) -> Located {
+pub(crate) fn transcript(config_dir: &Path, layout: ProjectLayout, cwd: &Path, id: &str) -> Located {
     located(look(config_dir, layout, cwd, id))
 }
 
-fn look(config_dir: &Path, layout: Layout, cwd: &Path, id: &str) -> Look<Located> {
+fn look(config_dir: &Path, layout: ProjectLayout, cwd: &Path, id: &str) -> FileResult<Located> {
     if !is_uuid(id) {
         return Err(format!("`{id}` is not an id of this agent"));
     }
@@ -130,7 +130,7 @@ pub(crate) fn named(path: &Path) -> Option<String> {
 /// The transcripts that could be those of a session in `cwd`, or in any directory.
 pub(crate) fn discover(
     config_dir: &Path,
-    layout: Layout,
+    layout: ProjectLayout,
     cwd: Option<&Path>,
     since: Timestamp,
 ) -> Vec<Candidate> {
@@ -176,8 +176,8 @@ mod tests {
             let name = name(Path::new(cwd));
             assert_eq!((name.len(), &name[195..]), (207, ending), "{cwd}");
         }
-        let uncut =
-            Layout { inside: "", long: LongName::Whole }.transcripts(Path::new("/p"), Path::new(&over));
+        let uncut = ProjectLayout { inside: "", long: LongName::Whole }
+            .transcripts(Path::new("/p"), Path::new(&over));
         assert_eq!(uncut, Path::new("/p").join(over.replace('/', "-")));
     }
 }

@@ -12,10 +12,10 @@ use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::hooks::{Injection, Reporter};
-use crate::projects::{self, Layout, LongName};
+use crate::projects::{self, LongName, ProjectLayout};
 use crate::title::Said;
 
-const LAYOUT: Layout = Layout { inside: "chats", long: LongName::Whole };
+const LAYOUT: ProjectLayout = ProjectLayout { inside: "chats", long: LongName::Whole };
 
 #[derive(Debug)]
 pub(crate) struct Qwen;

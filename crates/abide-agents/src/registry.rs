@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 4;
 
 /// An entry of a process that runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct RegistryEntry {
     /// The conversation that the process is in.
     pub(crate) conversation: String,
     /// What it says that it is doing, if it says so.
@@ -34,7 +34,7 @@ pub(crate) struct Registry {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Record {
+struct RegistryRecord {
     session_id: String,
     proc_start: String,
     status: Option<String>,
@@ -53,7 +53,7 @@ impl Registry {
     }
 
     /// What the entry says now.
-    pub(crate) fn look(&mut self) -> Option<Entry> {
+    pub(crate) fn look(&mut self) -> Option<RegistryEntry> {
         if let Some(entry) = self.pid.and_then(|pid| read(&self.dir, pid)) {
             return Some(entry);
         }
@@ -64,13 +64,13 @@ impl Registry {
 }
 
 /// The entry of process `pid` in the registry `dir`.
-pub(crate) fn read(dir: &Path, pid: i32) -> Option<Entry> {
+pub(crate) fn read(dir: &Path, pid: i32) -> Option<RegistryEntry> {
     let path = dir.join(format!("{pid}.json"));
-    let record: Record = serde_json::from_slice(&files::head(&path).ok()?).ok()?;
+    let record: RegistryRecord = serde_json::from_slice(&files::head(&path).ok()?).ok()?;
     // The entry of a process that was killed stays, and its number may be another's by now.
     let process = abide_sys::process::identity(u32::try_from(pid).ok()?)?;
     let own = record.proc_start == process.start.to_string() && is_uuid(&record.session_id);
-    own.then(|| Entry {
+    own.then(|| RegistryEntry {
         statement: statement(record.status.as_deref(), record.waiting_for),
         conversation: record.session_id,
         updated: since(record.status_updated_at, &path),

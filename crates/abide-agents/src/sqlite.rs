@@ -7,13 +7,13 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::files::Look;
+use crate::files::FileResult;
 
 /// How long the owner may keep the database locked. In WAL mode, which is the usual one, it never does.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Reads the database at `path` with `look`, which sees one state of it; `None` if there is no such file.
-pub(crate) fn read<T>(path: &Path, look: impl FnOnce(&Database) -> Look<T>) -> Look<Option<T>> {
+pub(crate) fn read<T>(path: &Path, look: impl FnOnce(&Database) -> FileResult<T>) -> FileResult<Option<T>> {
     if !path.exists() {
         return Ok(None);
     }
@@ -30,7 +30,7 @@ pub(crate) fn read<T>(path: &Path, look: impl FnOnce(&Database) -> Look<T>) -> L
 pub(crate) struct Database(Connection);
 
 /// A row of a table.
-pub(crate) struct Row {
+pub(crate) struct SqlRow {
     columns: Rc<Vec<String>>,
     values: Vec<Value>,
 }
@@ -46,7 +46,7 @@ pub(crate) enum Value {
     Bytes,
 }
 
-impl Row {
+impl SqlRow {
     /// The value in `column`; nothing if there is no such column, as in a database of another version.
     pub(crate) fn get(&self, column: &str) -> &Value {
         let at = self.columns.iter().position(|name| name == column);
@@ -78,23 +78,23 @@ impl From<ValueRef<'_>> for Value {
 
 impl Database {
     /// Every row of `table`, in the order in which they were inserted.
-    pub(crate) fn rows(&self, table: &str) -> Look<Vec<Row>> {
+    pub(crate) fn rows(&self, table: &str) -> FileResult<Vec<SqlRow>> {
         self.select(&format!("SELECT * FROM {table} ORDER BY rowid"), [])
     }
 
     /// The rows of `table` that have `text` in `column`.
-    pub(crate) fn rows_with(&self, table: &str, column: &str, text: &str) -> Look<Vec<Row>> {
+    pub(crate) fn rows_with(&self, table: &str, column: &str, text: &str) -> FileResult<Vec<SqlRow>> {
         self.select(&format!("SELECT * FROM {table} WHERE {column} = ?1 ORDER BY rowid"), [text])
     }
 
-    fn select(&self, query: &str, parameters: impl rusqlite::Params) -> Look<Vec<Row>> {
+    fn select(&self, query: &str, parameters: impl rusqlite::Params) -> FileResult<Vec<SqlRow>> {
         let run = || {
             let mut query = self.0.prepare(query)?;
             let columns = Rc::new(query.column_names().map(str::to_owned).collect::<Vec<_>>());
             let row = |row: &rusqlite::Row<'_>| {
                 let value = |at| row.get_ref(at).map(Value::from);
                 let values = (0..columns.len()).map(value).collect::<rusqlite::Result<_>>()?;
-                Ok(Row { columns: Rc::clone(&columns), values })
+                Ok(SqlRow { columns: Rc::clone(&columns), values })
             };
             query.query_map(parameters, row)?.collect::<rusqlite::Result<Vec<_>>>()
         };
@@ -126,7 +126,7 @@ os._exit(0)";
     fn what_is_only_in_the_log_is_read_and_what_was_not_committed_is_not() {
         let dir = left_by_a_killed_owner();
         let (all, some, unknown) = read(&dir.path().join("t.db"), |database| {
-            let value = |row: &Row| row.get("v").clone();
+            let value = |row: &SqlRow| row.get("v").clone();
             let all: Vec<Value> = database.rows("t")?.iter().map(value).collect();
             let some: Vec<Value> = database.rows_with("t", "k", "a")?.iter().map(value).collect();
             Ok((all, some, database.rows("t")?[0].get("none").clone()))

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use abide_agents::activity::{LAUNCH, Launch, watch};
+use abide_agents::activity::{AgentLaunch, LAUNCH, watch};
 use abide_model::SessionId;
 use abide_model::Timestamp;
 use abide_model::activity::{Says, Source};
 use abide_model::watching::HookReport;
-use abide_model::watching::{Look, Watched, Watcher};
+use abide_model::watching::{Watched, Watcher, WatcherInput};
 
 const ID: &str = "25252525-4444-4444-8444-444444444444";
 
@@ -30,7 +30,7 @@ impl Agent {
         let dir = tempfile::tempdir().unwrap();
         let started = SystemTime::now() - Duration::from_secs(60);
         let millis = started.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
-        let launch = Launch {
+        let launch = AgentLaunch {
             agent: agent.to_owned(),
             config_dir: dir.path().to_owned(),
             cwd: dir.path().join("work"),
@@ -65,7 +65,7 @@ impl Agent {
 
     fn says(&mut self, title: &str, screen: Option<&[&str]>) -> Vec<(Source, Says)> {
         let lines = screen.map(|lines| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
-        let look = Look { now: self.now, title, screen: lines.as_deref() };
+        let look = WatcherInput { now: self.now, title, screen: lines.as_deref() };
         self.watcher.look(&look).evidence.iter().map(|one| (one.source, one.says)).collect()
     }
 }
@@ -142,7 +142,7 @@ fn a_statement_is_as_old_as_its_first_time() {
     let mut agent = Agent::running("gemini");
     let spinner = |frame| [format!(" {frame} Thinking... (esc to cancel, 3s)")];
     for (second, frame) in ['⠏', '⠙', '⠹'].into_iter().enumerate() {
-        let look = Look {
+        let look = WatcherInput {
             now: agent.now + Duration::from_secs(second as u64),
             title: "",
             screen: Some(&spinner(frame)),
@@ -169,7 +169,7 @@ fn what_the_operator_says_about_screens_counts_before_what_is_known() {
     for agent in ["opencode", "my-agent"] {
         let mut agent = Agent::with_rules(agent, rules.clone());
         let screen = ["ctrl+p commands".to_owned()];
-        let look = Look { now: agent.now, title: "busy bee", screen: Some(&screen) };
+        let look = WatcherInput { now: agent.now, title: "busy bee", screen: Some(&screen) };
         let said: Vec<_> =
             agent.watcher.look(&look).evidence.into_iter().map(|e| (e.source, e.says)).collect();
         assert_eq!(said, [(Source::Title, Says::Working), (Source::Screen, Says::NeedsInput)]);
@@ -197,7 +197,7 @@ fn a_conversation_begun_without_a_word_is_followed_if_it_can_be_no_other() {
     let look = |agent: &mut Agent, line: &str, later: u64| {
         agent.now += Duration::from_secs(later);
         let lines = [line.to_owned()];
-        agent.watcher.look(&Look { now: agent.now, title: "", screen: Some(&lines) }).inferred
+        agent.watcher.look(&WatcherInput { now: agent.now, title: "", screen: Some(&lines) }).inferred
     };
     let (first, of_first) = begin(&agent, 1);
     assert_eq!(look(&mut agent, "nothing", 10), None, "one that does not work has begun nothing");

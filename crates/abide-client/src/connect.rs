@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use abide_wire::exit_record::{ExitRecord, RecordedSession, StopReason};
 use abide_wire::instance_dir::InstanceDir;
-use abide_wire::protocol::{CallError, Connection, Decoder};
+use abide_wire::protocol::{CallError, Connection, FrameDecoder};
 use abide_wire::socket;
 
 use crate::{AttachEnd, ClientError};
@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const WORTH_A_WORD: Duration = Duration::from_millis(150);
 
 /// Connects, and agrees on a version.
-pub(super) fn first(instance_dir: &InstanceDir) -> Result<(UnixStream, Decoder), ClientError> {
+pub(super) fn first(instance_dir: &InstanceDir) -> Result<(UnixStream, FrameDecoder), ClientError> {
     let connection = Connection::connect(instance_dir, FIRST_ANSWER)?;
     let (stream, decoder) = connection.into_parts();
     stream.set_nonblocking(true)?;

@@ -17,7 +17,7 @@ pub(super) struct TerminalEnv {
 
 /// What a kind of terminal is known to lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TerminalKind {
     /// One that knows what xterm and most others know.
     Usual,
     /// GNU screen, and what is not known by name: neither is relied on for more than colours and titles.
@@ -44,12 +44,12 @@ impl TerminalEnv {
 
     /// Whether it is safe to ask the terminal about itself in ways that not all of them know.
     pub fn takes_questions(&self) -> bool {
-        matches!(self.kind(), Kind::Usual | Kind::Modest)
+        matches!(self.kind(), TerminalKind::Usual | TerminalKind::Modest)
     }
 
     /// Whether it knows links and synchronized output.
     pub fn has_extensions(&self) -> bool {
-        self.kind() == Kind::Usual
+        self.kind() == TerminalKind::Usual
     }
 
     /// In what the terminal differs from the usual one, by the environment, its own answers and the operator's setting.
@@ -59,9 +59,9 @@ impl TerminalEnv {
             (told.modify_other_keys, TerminalTrait::ModifyOtherKeys),
             (told.kitty, TerminalTrait::KittyKeyboard),
             (self.no_color, TerminalTrait::NoColor),
-            (kind == Kind::Glass || !self.is_utf8(), TerminalTrait::NotUtf8),
+            (kind == TerminalKind::Glass || !self.is_utf8(), TerminalTrait::NotUtf8),
             // One that answers about that keyboard protocol has all of these.
-            (kind != Kind::Usual && !told.kitty, TerminalTrait::NoExtensions),
+            (kind != TerminalKind::Usual && !told.kitty, TerminalTrait::NoExtensions),
             (!self.takes_questions(), TerminalTrait::NoStrings),
         ];
         let known = facts.into_iter().filter(|(holds, _)| *holds).map(|(_, one)| one);
@@ -84,9 +84,9 @@ impl TerminalEnv {
             _ if self.term.contains("16color") || self.term.contains("88color") => {
                 Some(TerminalTrait::SixteenColors)
             }
-            Kind::Usual => None,
-            Kind::Modest | Kind::Console => Some(TerminalTrait::EightColors),
-            Kind::Glass => Some(TerminalTrait::Monochrome),
+            TerminalKind::Usual => None,
+            TerminalKind::Modest | TerminalKind::Console => Some(TerminalTrait::EightColors),
+            TerminalKind::Glass => Some(TerminalTrait::Monochrome),
         }
     }
 
@@ -95,10 +95,10 @@ impl TerminalEnv {
         let by_name = DIRECT.iter().any(|name| self.term.contains(name));
         // Programs inherit the variable from the terminal outside; a terminal inside it may have fewer.
         let by_variable = matches!(self.colorterm.as_str(), "truecolor" | "24bit");
-        by_name || (by_variable && self.kind() == Kind::Usual)
+        by_name || (by_variable && self.kind() == TerminalKind::Usual)
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> TerminalKind {
         const GLASS: [&str; 4] = ["vt1", "vt2", "vt3", "vt5"];
         const CONSOLES: [&str; 6] = ["linux", "cons25", "ansi", "pcansi", "wsvt", "sun"];
         const USUAL: [&str; 22] = [
@@ -117,15 +117,15 @@ impl TerminalEnv {
         let starts = |names: &[&str]| names.iter().any(|name| term.starts_with(name));
         if term.starts_with("screen") {
             // tmux called itself so for long.
-            if self.inside_tmux { Kind::Usual } else { Kind::Modest }
+            if self.inside_tmux { TerminalKind::Usual } else { TerminalKind::Modest }
         } else if starts(&GLASS) {
-            Kind::Glass
+            TerminalKind::Glass
         } else if starts(&CONSOLES) {
-            Kind::Console
+            TerminalKind::Console
         } else if is_one(&USUAL) || term.ends_with("256color") || term.contains("direct") {
-            Kind::Usual
+            TerminalKind::Usual
         } else {
-            Kind::Modest
+            TerminalKind::Modest
         }
     }
 

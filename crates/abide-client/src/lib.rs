@@ -13,7 +13,7 @@ mod run;
 use std::io::{self, IsTerminal};
 
 use abide_model::{TrueColor, vars};
-use abide_sys::signals::Taken;
+use abide_sys::signals::TerminalSignals;
 use abide_sys::terminal::Terminal;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::CallError;
@@ -85,7 +85,7 @@ pub enum ClientError {
 pub fn attach(instance_dir: &InstanceDir, options: &AttachOptions) -> Result<AttachEnd, ClientError> {
     check()?;
     let (stream, decoder) = connect::first(instance_dir)?;
-    let signals = Taken::take()?;
+    let signals = TerminalSignals::take()?;
     let mut terminal = Terminal::open()?;
     terminal.enter()?;
     let mut attachment = run::Attachment::new(instance_dir, options, terminal, stream, decoder)?;

@@ -47,13 +47,13 @@ impl Told {
     }
 }
 
-enum Found<'a> {
-    Answer(Answer<'a>, usize),
+enum ReplyMatch<'a> {
+    Answer(TerminalReply<'a>, usize),
     Incomplete,
     Nothing,
 }
 
-enum Answer<'a> {
+enum TerminalReply<'a> {
     Kitty,
     ModifyOtherKeys,
     Foreground(&'a [u8]),
@@ -85,20 +85,20 @@ impl Probe {
         let mut typed = Vec::with_capacity(bytes.len());
         let mut rest = bytes.as_slice();
         while let Some(&first) = rest.first() {
-            match if self.until.is_some() { find(rest) } else { Found::Nothing } {
-                Found::Answer(answer, length) => {
+            match if self.until.is_some() { find(rest) } else { ReplyMatch::Nothing } {
+                ReplyMatch::Answer(answer, length) => {
                     match answer {
-                        Answer::Kitty => self.told.kitty = true,
-                        Answer::ModifyOtherKeys => self.told.modify_other_keys = true,
-                        Answer::Foreground(color) => self.told.fg = read_color(color),
-                        Answer::Background(color) => self.told.bg = read_color(color),
+                        TerminalReply::Kitty => self.told.kitty = true,
+                        TerminalReply::ModifyOtherKeys => self.told.modify_other_keys = true,
+                        TerminalReply::Foreground(color) => self.told.fg = read_color(color),
+                        TerminalReply::Background(color) => self.told.bg = read_color(color),
                         // Everybody answers this one, and in the order of the questions.
-                        Answer::Device => self.until = None,
+                        TerminalReply::Device => self.until = None,
                     }
                     rest = &rest[length..];
                 }
-                Found::Incomplete => break,
-                Found::Nothing => {
+                ReplyMatch::Incomplete => break,
+                ReplyMatch::Nothing => {
                     typed.push(first);
                     rest = &rest[1..];
                 }
@@ -129,11 +129,11 @@ impl Probe {
 }
 
 /// The answer at the beginning of `bytes`.
-fn find(bytes: &[u8]) -> Found<'_> {
+fn find(bytes: &[u8]) -> ReplyMatch<'_> {
     const STARTS: [&[u8]; 4] = [b"\x1b[?", b"\x1b[>4;", b"\x1b]10;", b"\x1b]11;"];
     let Some(start) = STARTS.into_iter().find(|start| bytes.starts_with(start)) else {
         let begins = STARTS.iter().any(|start| start.starts_with(bytes));
-        return if begins { Found::Incomplete } else { Found::Nothing };
+        return if begins { ReplyMatch::Incomplete } else { ReplyMatch::Nothing };
     };
     let rest = &bytes[start.len()..];
     let ends = |byte: &u8| match start {
@@ -141,18 +141,18 @@ fn find(bytes: &[u8]) -> Found<'_> {
         _ => matches!(byte, 0x07 | b'\\'),
     };
     let Some(end) = rest.iter().position(ends) else {
-        return if bytes.len() < MAX_ANSWER { Found::Incomplete } else { Found::Nothing };
+        return if bytes.len() < MAX_ANSWER { ReplyMatch::Incomplete } else { ReplyMatch::Nothing };
     };
     let answer = match (start, rest[end]) {
-        (b"\x1b]10;", _) => Answer::Foreground(&rest[..end]),
-        (b"\x1b]11;", _) => Answer::Background(&rest[..end]),
-        (b"\x1b[>4;", b'm') => Answer::ModifyOtherKeys,
-        (b"\x1b[>4;", _) => return Found::Nothing,
-        (_, b'u') => Answer::Kitty,
-        (_, b'c') => Answer::Device,
-        _ => return Found::Nothing,
+        (b"\x1b]10;", _) => TerminalReply::Foreground(&rest[..end]),
+        (b"\x1b]11;", _) => TerminalReply::Background(&rest[..end]),
+        (b"\x1b[>4;", b'm') => TerminalReply::ModifyOtherKeys,
+        (b"\x1b[>4;", _) => return ReplyMatch::Nothing,
+        (_, b'u') => TerminalReply::Kitty,
+        (_, b'c') => TerminalReply::Device,
+        _ => return ReplyMatch::Nothing,
     };
-    Found::Answer(answer, start.len() + end + 1)
+    ReplyMatch::Answer(answer, start.len() + end + 1)
 }
 
 /// A colour as terminals tell it: `rgb:` and one to four hexadecimal digits for each channel.

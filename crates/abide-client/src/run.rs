@@ -6,14 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_sys::signals::Taken;
+use abide_sys::signals::TerminalSignals;
 use abide_sys::terminal::{self, Terminal};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
-    Attach, Bye, ByeReason, CallError, Decoder, Event, EventMessage, Hello, Kind, MAX_FRAME, Resize, encode,
-    encode_json, header, negotiate,
+    Attach, Bye, ByeReason, CallError, Event, EventMessage, FrameDecoder, FrameKind, Hello, MAX_FRAME,
+    Resize, encode, encode_json, header, negotiate,
 };
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 use abide_wire::socket;
 
 use crate::connect;
@@ -36,7 +36,7 @@ pub(super) struct Attachment<'a> {
     env: TerminalEnv,
     probe: Probe,
     socket: Option<UnixStream>,
-    decoder: Decoder,
+    decoder: FrameDecoder,
     /// Frames on their way to the mux.
     out: Vec<u8>,
     /// What was typed while there was nobody to send it to.
@@ -67,7 +67,7 @@ impl<'a> Attachment<'a> {
         options: &'a AttachOptions,
         mut terminal: Terminal,
         socket: UnixStream,
-        decoder: Decoder,
+        decoder: FrameDecoder,
     ) -> io::Result<Self> {
         let env = TerminalEnv::here();
         terminal.write(if env.takes_questions() { QUESTION } else { PLAIN_QUESTION });
@@ -94,7 +94,7 @@ impl<'a> Attachment<'a> {
     }
 
     /// Runs until there is a reason to end.
-    pub fn run(&mut self, signals: &Taken) -> io::Result<AttachEnd> {
+    pub fn run(&mut self, signals: &TerminalSignals) -> io::Result<AttachEnd> {
         // Frames that came together with the greeting.
         if let Some(end) = self.read_frames()? {
             return Ok(end);
@@ -128,7 +128,7 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    fn wait(&self, signals: &Taken) -> io::Result<Ready> {
+    fn wait(&self, signals: &TerminalSignals) -> io::Result<Ready> {
         let mut fds = vec![PollFd::new(&signals.fd, PollFlags::IN)];
         let reads = self.reads_terminal() && self.out.len() + self.typed.len() < MAX_TYPED;
         fds.push(PollFd::from_borrowed_fd(self.terminal.input(), flags(reads, false)));
@@ -147,7 +147,7 @@ impl<'a> Attachment<'a> {
         Ok(Ready { signals: is_ready(0), input: is_ready(1), socket: is_ready(3) })
     }
 
-    fn on_signals(&mut self, signals: &Taken) -> io::Result<Option<AttachEnd>> {
+    fn on_signals(&mut self, signals: &TerminalSignals) -> io::Result<Option<AttachEnd>> {
         while let Some(signal) = signals.fd.next()? {
             match signal {
                 libc::SIGWINCH => self.send_size(),
@@ -196,7 +196,7 @@ impl<'a> Attachment<'a> {
         // what is typed into the shell afterwards.
         let lendable = self.terminal.lendable().filter(|_| socket::is_neighbour(socket));
         let Some(terminal) = lendable else { return self.loan = Loan::Refused };
-        let frame = header(Kind::Lend, 0).unwrap_or_default();
+        let frame = header(FrameKind::Lend, 0).unwrap_or_default();
         match socket::send_with(socket, &frame, terminal) {
             Ok(_) => self.loan = Loan::Offered,
             Err(err) if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -210,7 +210,7 @@ impl<'a> Attachment<'a> {
             return;
         }
         self.terminal.lent_over(self.socket.as_ref().and_then(|socket| socket.try_clone().ok()));
-        let _ = encode(Kind::Lent, &[], &mut self.out);
+        let _ = encode(FrameKind::Lent, &[], &mut self.out);
         self.loan = Loan::Given;
     }
 
@@ -238,7 +238,7 @@ impl<'a> Attachment<'a> {
         if self.absence.is_none() {
             for piece in std::mem::take(&mut self.typed).chunks(CHUNK) {
                 // A piece is never too long.
-                let _ = encode(Kind::Input, piece, &mut self.out);
+                let _ = encode(FrameKind::Input, piece, &mut self.out);
             }
         }
     }
@@ -269,28 +269,28 @@ impl<'a> Attachment<'a> {
                 Err(err) => return Ok(Some(connect::not_understood(&err.into()))),
             };
             match kind {
-                Some(Kind::Output) => {
+                Some(FrameKind::Output) => {
                     self.absence = None;
                     self.terminal.write(&payload);
                     self.type_in(&[]);
                 }
-                Some(Kind::Hello) => {
+                Some(FrameKind::Hello) => {
                     let hello: Hello = serde_json::from_slice(&payload)?;
                     if let Err(err) = negotiate(&hello.protocol) {
                         return Ok(Some(connect::not_understood(&CallError::Version(err))));
                     }
                 }
-                Some(Kind::Lent) => self.loan = Loan::Accepted,
+                Some(FrameKind::Lent) => self.loan = Loan::Accepted,
                 // We ask for nothing else that could be refused.
-                Some(Kind::Reply) if self.loan == Loan::Offered => self.loan = Loan::Refused,
-                Some(Kind::Event) => {
+                Some(FrameKind::Reply) if self.loan == Loan::Offered => self.loan = Loan::Refused,
+                Some(FrameKind::Event) => {
                     let message =
                         serde_json::from_slice::<EventMessage>(&payload).map(|message| message.event);
                     if let Ok(Event::Shown { session }) = message {
                         self.shown = Some(session);
                     }
                 }
-                Some(Kind::Bye) => {
+                Some(FrameKind::Bye) => {
                     // It comes after the last that the mux draws.
                     self.terminal.lent_over(None);
                     let bye: Bye = serde_json::from_slice(&payload)?;
@@ -310,7 +310,7 @@ impl<'a> Attachment<'a> {
         self.socket = None;
         self.loan = Loan::None;
         self.terminal.lent_over(None);
-        self.decoder = Decoder::new(MAX_FRAME);
+        self.decoder = FrameDecoder::new(MAX_FRAME);
         self.out.clear();
         self.absence.get_or_insert_with(|| Absence::new(now));
     }
@@ -340,7 +340,7 @@ impl<'a> Attachment<'a> {
         match absence.try_again(self.instance_dir, now) {
             Again::Connected(socket) => {
                 self.socket = Some(socket);
-                encode_json(Kind::Hello, &Hello::ours(), &mut self.out)?;
+                encode_json(FrameKind::Hello, &Hello::ours(), &mut self.out)?;
                 self.send_attach(self.shown)?;
             }
             Again::NotYet => {}
@@ -360,7 +360,7 @@ impl<'a> Attachment<'a> {
             colors: told.colors(),
             session,
         };
-        encode_json(Kind::Attach, &attach, &mut self.out)
+        encode_json(FrameKind::Attach, &attach, &mut self.out)
     }
 
     /// What the mux may use of the terminal has to be undone at the end.
@@ -375,7 +375,7 @@ impl<'a> Attachment<'a> {
     fn send_size(&mut self) {
         let size = size(&self.terminal);
         let resize = Resize { cols: size.cols, rows: size.rows };
-        let _ = encode(Kind::Resize, &resize.to_bytes(), &mut self.out);
+        let _ = encode(FrameKind::Resize, &resize.to_bytes(), &mut self.out);
     }
 
     fn send(&mut self) {
@@ -391,8 +391,8 @@ impl<'a> Attachment<'a> {
     }
 }
 
-fn size(terminal: &Terminal) -> Size {
-    terminal.size().map(|(cols, rows)| Size { cols, rows }).unwrap_or_default()
+fn size(terminal: &Terminal) -> TerminalSize {
+    terminal.size().map(|(cols, rows)| TerminalSize { cols, rows }).unwrap_or_default()
 }
 
 struct Ready {

@@ -9,7 +9,7 @@ use abide_model::session::Described;
 
 use crate::name::Name;
 use crate::path::{Path, Step};
-use crate::reader::Reader;
+use crate::reader::ConfigReader;
 use crate::rule::{
     Argv, Count, EnvName, Flag, HostPath, IdArgs, IdArgv, KnownAgent, List, OneOf, Reference, Shown, Text,
     TranscriptPattern, Variable,
@@ -150,7 +150,7 @@ impl Agent {
     }
 
     /// Refuses a sign that would fit any screen.
-    pub(crate) fn check(&self, name: &Name, at: &mut Reader<'_>) {
+    pub(crate) fn check(&self, name: &Name, at: &mut ConfigReader<'_>) {
         for (key, signs) in [("screen", &self.screen), ("title", &self.title)] {
             let empty =
                 |sign: &&Sign| [&sign.bottom, &sign.all, &sign.any].iter().all(|list| list.is_empty());

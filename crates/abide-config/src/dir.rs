@@ -8,13 +8,13 @@ use toml_edit::Document;
 
 use crate::disk::{Disk, Lock};
 use crate::edit::{Edit, mount_entries, setting};
-use crate::entry::{Entry, list};
+use crate::entry::{SettingEntry, list};
 use crate::error::ConfigError;
-use crate::file_kind::{FileKind, Source};
+use crate::file_kind::{ConfigSource, FileKind};
 use crate::name::Name;
 use crate::path;
 use crate::role::Role;
-use crate::schema::Record;
+use crate::schema::SettingsRecord;
 use crate::settings::Settings;
 use crate::workspace::Workspace;
 
@@ -61,15 +61,15 @@ impl ConfigDir {
     }
 
     /// The value of one general setting.
-    pub fn get(&self, key: &str) -> Result<Entry, ConfigError> {
+    pub fn get(&self, key: &str) -> Result<SettingEntry, ConfigError> {
         let (path, _, presence) = setting::<Settings>(key)?;
         let source = self.settings()?;
         source.decode::<Settings>(&self.disk.home)?;
-        Ok(Entry::new(&path, source.draft.value(&path), presence))
+        Ok(SettingEntry::new(&path, source.draft.value(&path), presence))
     }
 
     /// Every general setting with its value; of those under names of the operator's choice, the ones that are set.
-    pub fn list(&self) -> Result<Vec<Entry>, ConfigError> {
+    pub fn list(&self) -> Result<Vec<SettingEntry>, ConfigError> {
         let source = self.settings()?;
         source.decode::<Settings>(&self.disk.home)?;
         Ok(list(Settings::FIELDS, source.draft.document().as_item()))
@@ -78,14 +78,14 @@ impl ConfigDir {
     /// Sets one general setting.
     pub fn set(&self, key: &str, value: &str) -> Result<(), ConfigError> {
         let lock = self.lock()?;
-        let change = |source: &mut Source| source.set::<Settings>(key, value);
+        let change = |source: &mut ConfigSource| source.set::<Settings>(key, value);
         self.change::<Settings, _>(&lock, &self.settings_file(), change).map(drop)
     }
 
     /// Takes a general setting, or a group of them, out of the file; whether it was there.
     pub fn unset(&self, key: &str) -> Result<bool, ConfigError> {
         let lock = self.lock()?;
-        let change = |source: &mut Source| source.unset::<Settings>(key);
+        let change = |source: &mut ConfigSource| source.unset::<Settings>(key);
         let (was_there, _) = self.change::<Settings, _>(&lock, &self.settings_file(), change)?;
         Ok(was_there)
     }
@@ -181,7 +181,7 @@ impl ConfigDir {
     }
 
     /// Refuses a workspace in the directory of another: what is launched there could belong to either.
-    fn refuse_taken(&self, name: &Name, source: &Source) -> Result<(), ConfigError> {
+    fn refuse_taken(&self, name: &Name, source: &ConfigSource) -> Result<(), ConfigError> {
         let wanted: Workspace = source.decode(&self.disk.home)?;
         let dir = real(&wanted.dir);
         for (other, workspace) in self.workspaces()? {
@@ -226,7 +226,7 @@ impl ConfigDir {
         Ok(names)
     }
 
-    fn apply(&self, name: &Name, source: &mut Source, edits: &[Edit]) -> Result<(), ConfigError> {
+    fn apply(&self, name: &Name, source: &mut ConfigSource, edits: &[Edit]) -> Result<(), ConfigError> {
         for edit in edits {
             match edit {
                 Edit::Set { key, value } => source.set::<Workspace>(key, value)?,
@@ -241,7 +241,7 @@ impl ConfigDir {
         Ok(())
     }
 
-    fn remove_mount(&self, name: &Name, source: &mut Source, target: &str) -> Result<(), ConfigError> {
+    fn remove_mount(&self, name: &Name, source: &mut ConfigSource, target: &str) -> Result<(), ConfigError> {
         let workspace: Workspace = source.decode(&self.disk.home)?;
         let wanted = self.full(target);
         let Some(index) = workspace.mounts.iter().position(|mount| mount.target_path() == wanted) else {
@@ -266,7 +266,7 @@ impl ConfigDir {
         &self,
         lock: &Lock,
         file: &Path,
-        change: impl FnOnce(&mut Source) -> Result<R, ConfigError>,
+        change: impl FnOnce(&mut ConfigSource) -> Result<R, ConfigError>,
     ) -> Result<(R, T), ConfigError> {
         let mut source = self.source_or_empty::<T>(file)?;
         let result = change(&mut source)?;
@@ -277,17 +277,17 @@ impl ConfigDir {
         Ok((result, decoded))
     }
 
-    fn settings(&self) -> Result<Source, ConfigError> {
+    fn settings(&self) -> Result<ConfigSource, ConfigError> {
         self.source_or_empty::<Settings>(&self.settings_file())
     }
 
-    fn source_or_empty<T: FileKind>(&self, file: &Path) -> Result<Source, ConfigError> {
-        Ok(self.source::<T>(file)?.unwrap_or_else(|| Source::empty::<T>(self.disk.shown(file))))
+    fn source_or_empty<T: FileKind>(&self, file: &Path) -> Result<ConfigSource, ConfigError> {
+        Ok(self.source::<T>(file)?.unwrap_or_else(|| ConfigSource::empty::<T>(self.disk.shown(file))))
     }
 
-    fn source<T: FileKind>(&self, file: &Path) -> Result<Option<Source>, ConfigError> {
+    fn source<T: FileKind>(&self, file: &Path) -> Result<Option<ConfigSource>, ConfigError> {
         let content = self.disk.read(file)?;
-        content.map(|content| Source::parse::<T>(self.disk.shown(file), content)).transpose()
+        content.map(|content| ConfigSource::parse::<T>(self.disk.shown(file), content)).transpose()
     }
 
     fn refuse_missing(&self, name: &Name) -> Result<(), ConfigError> {

@@ -5,7 +5,7 @@ use toml_edit::Value;
 use abide_model::{Choice, Isolation};
 
 use crate::error::ConfigError;
-use crate::file_kind::{FileKind, Source};
+use crate::file_kind::{ConfigSource, FileKind};
 use crate::mistake::Mistake;
 use crate::path::{Path, Step};
 use crate::reader::VERSION;
@@ -86,7 +86,7 @@ pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling
     }
 }
 
-impl Source {
+impl ConfigSource {
     pub(crate) fn set<T: FileKind>(&mut self, key: &str, word: &str) -> Result<(), ConfigError> {
         let (path, spelling, _) = setting::<T>(key)?;
         let value = from_word(spelling, word);

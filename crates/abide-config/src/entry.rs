@@ -8,7 +8,7 @@ use crate::schema::{Field, Presence, Shape};
 
 /// A setting and its value, as `config get` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct SettingEntry {
     /// The setting.
     pub key: String,
     /// Its value as `config set` would take it; `None` if it is unset and has no default.
@@ -26,7 +26,7 @@ pub enum Origin {
     File,
 }
 
-impl Entry {
+impl SettingEntry {
     pub(crate) fn new(path: &Path, value: Option<&Value>, presence: Presence) -> Self {
         let key = path.to_string();
         match (value, presence) {
@@ -40,7 +40,7 @@ impl Entry {
 }
 
 /// Every setting of `fields`; of those under keys of the operator's choice, the ones that `top` holds.
-pub(crate) fn list(fields: &'static [Field], top: &Item) -> Vec<Entry> {
+pub(crate) fn list(fields: &'static [Field], top: &Item) -> Vec<SettingEntry> {
     let mut entries = Vec::new();
     list_section(fields, &Path::default(), Some(top), false, &mut entries);
     entries
@@ -51,7 +51,7 @@ fn list_section(
     path: &Path,
     item: Option<&Item>,
     only_set: bool,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<SettingEntry>,
 ) {
     for field in fields {
         let mut path = path.clone();
@@ -67,11 +67,11 @@ fn list_shape(
     item: Option<&Item>,
     presence: Presence,
     only_set: bool,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<SettingEntry>,
 ) {
     match shape {
         Shape::Leaf(_) if only_set && item.is_none() => {}
-        Shape::Leaf(_) => entries.push(Entry::new(path, item.and_then(Item::as_value), presence)),
+        Shape::Leaf(_) => entries.push(SettingEntry::new(path, item.and_then(Item::as_value), presence)),
         Shape::Section(fields) => list_section(fields, path, item, only_set, entries),
         Shape::Map { each, .. } => {
             for (key, item) in item.and_then(Item::as_table_like).into_iter().flat_map(|table| table.iter()) {

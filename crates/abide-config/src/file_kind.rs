@@ -8,8 +8,8 @@ use crate::draft::{Draft, NoPlace, replace};
 use crate::error::ConfigError;
 use crate::mistake::{Mistake, Mistakes};
 use crate::path::{self, Position, find_nearest};
-use crate::reader::{Complaint, Reader, VERSION};
-use crate::schema::Record;
+use crate::reader::{Complaint, ConfigReader, VERSION};
+use crate::schema::SettingsRecord;
 use crate::text::printable;
 
 /// One step from a version of the schema to the next.
@@ -20,7 +20,7 @@ pub(crate) type Migration = fn(&mut Draft);
 pub(crate) fn additions(_: &mut Draft) {}
 
 /// A kind of file.
-pub(crate) trait FileKind: Record {
+pub(crate) trait FileKind: SettingsRecord {
     /// What the file is called in the reference.
     const TITLE: &'static str;
     /// The steps from version 1 to the current one, in order.
@@ -29,17 +29,17 @@ pub(crate) trait FileKind: Record {
     const VERSION: i64 = Self::MIGRATIONS.len() as i64 + 1;
 
     /// Refuses values that are right by themselves but not together.
-    fn check(&self, _at: &mut Reader<'_>) {}
+    fn check(&self, _at: &mut ConfigReader<'_>) {}
 }
 
 /// A file as it is on disk, and as it is being changed.
-pub(crate) struct Source {
+pub(crate) struct ConfigSource {
     shown: String,
     original: String,
     pub(crate) draft: Draft,
 }
 
-impl Source {
+impl ConfigSource {
     /// A file that is not there yet.
     pub(crate) fn empty<T: FileKind>(shown: String) -> Self {
         let mut source = Self { shown, original: String::new(), draft: Draft::default() };
@@ -102,7 +102,7 @@ impl Source {
     /// What the file says, or every mistake in it.
     pub(crate) fn decode<T: FileKind>(&self, home: &Path) -> Result<T, ConfigError> {
         let document = self.draft.document();
-        let mut reader = Reader::new(home);
+        let mut reader = ConfigReader::new(home);
         let decoded = T::read(document.as_table(), &mut reader);
         decoded.iter().for_each(|decoded| decoded.check(&mut reader));
         match decoded {
@@ -111,7 +111,7 @@ impl Source {
         }
     }
 
-    fn mistakes(&self, reader: Reader<'_>) -> Mistakes {
+    fn mistakes(&self, reader: ConfigReader<'_>) -> Mistakes {
         let original = Document::parse(self.original.as_str()).ok();
         let mut listed: Vec<Mistake> = reader
             .complaints

@@ -34,7 +34,7 @@ mod workspace;
 pub use agent::{Agent, IdSource, LastWords, Sign};
 pub use dir::{ConfigDir, Listing};
 pub use edit::Edit;
-pub use entry::{Entry, Origin};
+pub use entry::{Origin, SettingEntry};
 pub use error::ConfigError;
 pub use mistake::{Mistake, Mistakes};
 pub use name::{BadName, Name};

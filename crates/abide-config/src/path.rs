@@ -53,14 +53,14 @@ impl fmt::Display for Path {
 }
 
 /// An item of a file, with the key that it stands under if it does not stand in a list.
-pub(crate) struct Found<'d> {
+pub(crate) struct LocatedItem<'d> {
     pub(crate) key: Option<&'d Key>,
     pub(crate) span: Option<Range<usize>>,
 }
 
 /// The item at `path`, or else the deepest one on the way to it.
-pub(crate) fn find_nearest<'d>(document: &'d Document<&str>, path: &Path) -> Found<'d> {
-    let mut found = Found { key: None, span: None };
+pub(crate) fn find_nearest<'d>(document: &'d Document<&str>, path: &Path) -> LocatedItem<'d> {
+    let mut found = LocatedItem { key: None, span: None };
     let mut here = Here::Item(document.as_item());
     for step in &path.0 {
         let next = match step {

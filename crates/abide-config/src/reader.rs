@@ -26,14 +26,14 @@ pub(crate) struct Complaint {
 }
 
 /// Where reading has got to, and what was wrong so far.
-pub(crate) struct Reader<'h> {
+pub(crate) struct ConfigReader<'h> {
     home: &'h std::path::Path,
     path: Path,
     pub(crate) complaints: Vec<Complaint>,
     pub(crate) unlisted: usize,
 }
 
-impl<'h> Reader<'h> {
+impl<'h> ConfigReader<'h> {
     pub(crate) fn new(home: &'h std::path::Path) -> Self {
         Self { home, path: Path::default(), complaints: Vec::new(), unlisted: 0 }
     }

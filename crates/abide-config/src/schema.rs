@@ -11,7 +11,7 @@ use abide_model::text::nearest;
 use toml_edit::{Item, Table, TableLike, Value};
 
 use crate::path::{Path, Step};
-use crate::reader::Reader;
+use crate::reader::ConfigReader;
 use crate::rule::{KeyRule, Leaf, List, Spelling};
 
 /// One setting, or one group of settings.
@@ -44,11 +44,11 @@ pub(crate) enum Shape {
 }
 
 /// A struct whose fields are settings; implemented by [`record!`].
-pub(crate) trait Record: Sized {
+pub(crate) trait SettingsRecord: Sized {
     const FIELDS: &'static [Field];
 
     /// Reads every field, even after a mistake, so that all mistakes are found in one go.
-    fn read(table: &dyn TableLike, at: &mut Reader<'_>) -> Option<Self>;
+    fn read(table: &dyn TableLike, at: &mut ConfigReader<'_>) -> Option<Self>;
 }
 
 /// How a field is read.
@@ -59,7 +59,7 @@ pub(crate) trait Rule {
     /// The value of a field that the file does not mention; `None` if it must.
     fn absent() -> Option<Self::Value>;
 
-    fn read(item: &Item, at: &mut Reader<'_>) -> Option<Self::Value>;
+    fn read(item: &Item, at: &mut ConfigReader<'_>) -> Option<Self::Value>;
 }
 
 /// Declares a struct together with the schema that it is read by.
@@ -76,7 +76,7 @@ macro_rules! record {
             $( #[doc = $doc] pub $key: $type, )+
         }
 
-        impl $crate::schema::Record for $name {
+        impl $crate::schema::SettingsRecord for $name {
             const FIELDS: &'static [$crate::schema::Field] = &[$(
                 $crate::schema::Field {
                     key: stringify!($key),
@@ -86,7 +86,7 @@ macro_rules! record {
                 }
             ),+];
 
-            fn read(table: &dyn toml_edit::TableLike, at: &mut $crate::reader::Reader<'_>) -> Option<Self> {
+            fn read(table: &dyn toml_edit::TableLike, at: &mut $crate::reader::ConfigReader<'_>) -> Option<Self> {
                 at.refuse_unknown_keys(table, Self::FIELDS);
                 $(
                     let absent = || $crate::schema::record!(@absent $rule $(, $default)?);
@@ -118,7 +118,7 @@ impl<L: Leaf> Rule for L {
         None
     }
 
-    fn read(item: &Item, at: &mut Reader<'_>) -> Option<Self::Value> {
+    fn read(item: &Item, at: &mut ConfigReader<'_>) -> Option<Self::Value> {
         at.leaf::<L>(item)
     }
 }
@@ -134,7 +134,7 @@ impl<R: Rule> Rule for Optional<R> {
         Some(None)
     }
 
-    fn read(item: &Item, at: &mut Reader<'_>) -> Option<Self::Value> {
+    fn read(item: &Item, at: &mut ConfigReader<'_>) -> Option<Self::Value> {
         R::read(item, at).map(Some)
     }
 }
@@ -150,7 +150,7 @@ impl<L: Leaf> Rule for Several<L> {
         Some(Vec::new())
     }
 
-    fn read(item: &Item, at: &mut Reader<'_>) -> Option<Self::Value> {
+    fn read(item: &Item, at: &mut ConfigReader<'_>) -> Option<Self::Value> {
         at.leaf::<List<L>>(item)
     }
 }
@@ -158,15 +158,15 @@ impl<L: Leaf> Rule for Several<L> {
 /// A group of settings under one key.
 pub(crate) struct Section<T>(PhantomData<T>);
 
-impl<T: Record> Rule for Section<T> {
+impl<T: SettingsRecord> Rule for Section<T> {
     type Value = T;
     const SHAPE: Shape = Shape::Section(T::FIELDS);
 
     fn absent() -> Option<T> {
-        T::read(&Table::new(), &mut Reader::new(std::path::Path::new("/")))
+        T::read(&Table::new(), &mut ConfigReader::new(std::path::Path::new("/")))
     }
 
-    fn read(item: &Item, at: &mut Reader<'_>) -> Option<T> {
+    fn read(item: &Item, at: &mut ConfigReader<'_>) -> Option<T> {
         match item.as_table_like() {
             Some(table) => T::read(table, at),
             None => at.not_a("section", &format!("a table of {}", keys_of(T::FIELDS))),
@@ -185,7 +185,7 @@ impl<K: KeyRule, R: Rule> Rule for Map<K, R> {
         Some(BTreeMap::new())
     }
 
-    fn read(item: &Item, at: &mut Reader<'_>) -> Option<Self::Value> {
+    fn read(item: &Item, at: &mut ConfigReader<'_>) -> Option<Self::Value> {
         let Some(table) = item.as_table_like() else {
             return at.not_a("section", &format!("a table of entries by {}", K::PLACEHOLDER));
         };
@@ -209,7 +209,7 @@ impl<K: KeyRule, R: Rule> Rule for Map<K, R> {
 /// A list of groups, written `[[key]]` or as a list of inline tables.
 pub(crate) struct Tables<T>(PhantomData<T>);
 
-impl<T: Record> Rule for Tables<T> {
+impl<T: SettingsRecord> Rule for Tables<T> {
     type Value = Vec<T>;
     const SHAPE: Shape = Shape::Tables(T::FIELDS);
 
@@ -217,7 +217,7 @@ impl<T: Record> Rule for Tables<T> {
         Some(Vec::new())
     }
 
-    fn read(item: &Item, at: &mut Reader<'_>) -> Option<Vec<T>> {
+    fn read(item: &Item, at: &mut ConfigReader<'_>) -> Option<Vec<T>> {
         let tables: Vec<Option<&dyn TableLike>> = match item {
             Item::ArrayOfTables(tables) => tables.iter().map(|table| Some(table as &dyn TableLike)).collect(),
             Item::Value(Value::Array(array)) => array

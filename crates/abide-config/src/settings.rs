@@ -9,7 +9,7 @@ use abide_model::{
 use crate::agent::Agent;
 use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
-use crate::reader::Reader;
+use crate::reader::ConfigReader;
 use crate::rule::{AgentName, Count, EnvName, Flag, JournalSize, Named, OneOf, Prefix, Reference, Size};
 use crate::schema::{Map, Optional, Section, record};
 use crate::value::{ByteSize, Journal};
@@ -83,7 +83,7 @@ impl FileKind for Settings {
     const TITLE: &'static str = "config.toml";
     const MIGRATIONS: &'static [Migration] = &[additions];
 
-    fn check(&self, at: &mut Reader<'_>) {
+    fn check(&self, at: &mut ConfigReader<'_>) {
         self.agents.iter().for_each(|(name, agent)| agent.check(name, at));
     }
 }

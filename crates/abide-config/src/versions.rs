@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item};
 
-use crate::file_kind::{FileKind, Source};
+use crate::file_kind::{ConfigSource, FileKind};
 use crate::role::Role;
 use crate::schema::{Presence, walk};
 use crate::settings::Settings;
@@ -78,7 +78,7 @@ fn assert_fixtures<T: FileKind>(kind: &str) {
             let pattern = setting.split(' ').next().unwrap();
             assert!(holds(document.as_item(), pattern), "{} does not set `{pattern}`", path.display());
         }
-        let source = Source::parse::<T>(path.display().to_string(), text.clone().into_bytes()).unwrap();
+        let source = ConfigSource::parse::<T>(path.display().to_string(), text.clone().into_bytes()).unwrap();
         source.decode::<T>(Path::new("/home/ada")).unwrap_or_else(|error| panic!("{error}"));
     }
 }

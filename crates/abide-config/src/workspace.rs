@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
 use crate::path;
-use crate::reader::Reader;
+use crate::reader::ConfigReader;
 use crate::rule::{
     AgentName, Argv, Count, EnvName, Flag, Glob, HostPath, InnerPath, Named, OneOf, Reference,
 };
@@ -68,7 +68,7 @@ impl FileKind for Workspace {
     const TITLE: &'static str = "workspaces/<name>.toml";
     const MIGRATIONS: &'static [Migration] = &[additions];
 
-    fn check(&self, at: &mut Reader<'_>) {
+    fn check(&self, at: &mut ConfigReader<'_>) {
         self.agents.iter().for_each(|(name, agent)| agent.check(name, at));
         self.check_mounts(at);
     }
@@ -76,7 +76,7 @@ impl FileKind for Workspace {
 
 impl Workspace {
     /// One mount must not hide another, nor what another holds.
-    fn check_mounts(&self, at: &mut Reader<'_>) {
+    fn check_mounts(&self, at: &mut ConfigReader<'_>) {
         let mut mounts: Vec<(&Path, usize)> =
             self.mounts.iter().enumerate().map(|(index, mount)| (mount.target_path(), index)).collect();
         // Paths sort by component, so whatever is below a target follows it directly.

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_agents::activity::{LAUNCH, Launch};
+use abide_agents::activity::{AgentLaunch, LAUNCH};
 use abide_agents::hooks::{self, Injection, Reporter};
 use abide_agents::{Agent, Typed};
 use abide_config::Agent as Described;
@@ -24,7 +24,7 @@ pub use abide_agents::activity::watch;
 
 use crate::conversation::agent_environment;
 use crate::conversation::current;
-use crate::conversation::current::Look;
+use crate::conversation::current::LookDepth;
 use crate::running::connect;
 use crate::start::launch::LaunchContext;
 
@@ -77,7 +77,7 @@ pub(crate) fn arrange(
             Err(error) => tracing::warn!(instance = %instance.id, session = %session.id, "no hooks: {error}"),
         }
     }
-    let launch = Launch {
+    let launch = AgentLaunch {
         agent: run.agent.name().to_owned(),
         config_dir: run.config_dir.to_owned(),
         cwd: session.cwd.clone(),
@@ -150,6 +150,6 @@ fn keep(instance_dir: &InstanceDir) {
     let (Some(home), Some(id)) = (home, id) else { return };
     let store = Store::at(home.to_owned());
     if let Ok(instance) = store.read(id) {
-        current::follow(&store, instance, None, Look::Brief);
+        current::follow(&store, instance, None, LookDepth::Brief);
     }
 }

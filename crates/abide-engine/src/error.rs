@@ -3,7 +3,7 @@
 use abide_git::GitError;
 use abide_keeper::LaunchError;
 use abide_model::InstanceId;
-use abide_model::status::Refusal;
+use abide_model::status::StatusRefusal;
 use abide_store::{ReadError, ResolveError};
 
 use crate::conversation::adopt::TakeError;
@@ -21,10 +21,10 @@ pub enum Error {
     Resolve(#[from] ResolveError),
     /// The status of the instance does not allow it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] StatusRefusal),
     /// The status of the instance does not allow to bring it back.
     #[error("{} cannot be resumed: {why}", id.display_name())]
-    ResumeRefused { id: InstanceId, why: Refusal },
+    ResumeRefused { id: InstanceId, why: StatusRefusal },
     /// Git, or the file system, refused.
     #[error(transparent)]
     Git(#[from] GitError),

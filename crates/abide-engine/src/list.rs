@@ -1,4 +1,4 @@
-//! What `abide ls` shows. The serialised form of [`Listing`] is a promise to scripts, described in `docs/json.md`.
+//! What `abide ls` shows. The serialised form of [`InstanceList`] is a promise to scripts, described in `docs/json.md`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use abide_model::session::{AgentBelow, Astray};
 use abide_model::session_end::Cut;
 use abide_model::{DecidedBy, Doing, Instance, InstanceId, Liveness, Place, Session, Status, Timestamp};
-use abide_store::{Entry, Store};
+use abide_store::{Store, StoreEntry};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
@@ -15,7 +15,7 @@ use abide_wire::protocol::StatusReply;
 use serde::Serialize;
 
 use crate::conversation::current;
-use crate::conversation::current::Look;
+use crate::conversation::current::LookDepth;
 use crate::end::finish;
 use crate::running::processes::{Leftover, SessionProcesses};
 use crate::running::protection::Judge;
@@ -23,11 +23,11 @@ use crate::running::{connect, keepers, liveness};
 use crate::substrate::Survey;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listing {
+pub struct InstanceList {
     /// The version of this shape.
     pub version: u32,
     /// The instances that can be read, oldest first.
-    pub instances: Vec<Row>,
+    pub instances: Vec<InstanceRow>,
     /// The ones that can not, with the reason.
     pub damaged: Vec<Damaged>,
     /// Capsules that run although the directory of their instance is gone.
@@ -35,7 +35,7 @@ pub struct Listing {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct InstanceRow {
     pub id: String,
     /// What the operator calls it.
     pub name: Option<String>,
@@ -133,13 +133,13 @@ pub struct Orphaned {
 }
 
 /// The listing of what the store holds.
-pub fn listing(entries: Vec<Entry>) -> Listing {
+pub fn listing(entries: Vec<StoreEntry>) -> InstanceList {
     let mut listing =
-        Listing { version: 1, instances: Vec::new(), damaged: Vec::new(), orphaned: Vec::new() };
+        InstanceList { version: 1, instances: Vec::new(), damaged: Vec::new(), orphaned: Vec::new() };
     for entry in entries {
         match entry {
-            Entry::Sound(instance) => listing.instances.push(Row::from(&instance)),
-            Entry::Damaged { name, reason } => {
+            StoreEntry::Sound(instance) => listing.instances.push(InstanceRow::from(&instance)),
+            StoreEntry::Damaged { name, reason } => {
                 listing.damaged.push(Damaged { name, reason: reason.to_string() })
             }
         }
@@ -147,7 +147,7 @@ pub fn listing(entries: Vec<Entry>) -> Listing {
     listing
 }
 
-impl From<&Instance> for Row {
+impl From<&Instance> for InstanceRow {
     fn from(instance: &Instance) -> Self {
         Self {
             id: instance.id.to_string(),
@@ -199,9 +199,9 @@ impl From<&Session> for SessionRow {
 
 /// Adds what is known of sessions that run. What does not answer in time is shown as it is written down: a list must not
 /// wait for a capsule that hangs.
-pub fn add_live(listing: &mut Listing, store: &Store) {
+pub fn add_live(listing: &mut InstanceList, store: &Store) {
     let (next, survey) = (AtomicUsize::new(0), Survey::default());
-    let rows: Vec<Mutex<&mut Row>> = listing.instances.iter_mut().map(Mutex::new).collect();
+    let rows: Vec<Mutex<&mut InstanceRow>> = listing.instances.iter_mut().map(Mutex::new).collect();
     let work = || {
         while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut row = row.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,7 +236,7 @@ pub fn add_live(listing: &mut Listing, store: &Store) {
 }
 
 /// Adds whether it runs, where it should.
-fn judge(row: &mut Row, store: &Store, survey: &Survey) {
+fn judge(row: &mut InstanceRow, store: &Store, survey: &Survey) {
     let Some(instance) = row.id.parse().ok().and_then(|id| store.read(id).ok()) else { return };
     let judged = match &instance.status.status {
         Status::Active => liveness::surveyed(store, &instance, survey),
@@ -248,7 +248,7 @@ fn judge(row: &mut Row, store: &Store, survey: &Survey) {
 }
 
 /// Adds what ends the instances that run, where a logout or a service would.
-pub fn add_exposure(listing: &mut Listing, store: &Store, judge: &Judge) {
+pub fn add_exposure(listing: &mut InstanceList, store: &Store, judge: &Judge) {
     for row in listing.instances.iter_mut().filter(|row| row.state == "active") {
         let found = row.id.parse().ok().and_then(|id| judge.judge(store, id));
         row.exposed = found.and_then(|found| found.danger().map(ToString::to_string));
@@ -256,7 +256,7 @@ pub fn add_exposure(listing: &mut Listing, store: &Store, judge: &Judge) {
 }
 
 /// Adds what still runs of instances that do not.
-pub fn add_leftovers(listing: &mut Listing, store: &Store) {
+pub fn add_leftovers(listing: &mut InstanceList, store: &Store) {
     let mut kept = listing.instances.iter_mut().filter(|row| row.state == "restorable").peekable();
     if kept.peek().is_none() {
         return;
@@ -270,9 +270,9 @@ pub fn add_leftovers(listing: &mut Listing, store: &Store) {
 }
 
 /// Which conversations agents are in is learned as they run.
-fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &StatusReply) {
+fn follow_conversations(row: &mut InstanceRow, store: &Store, id: InstanceId, status: &StatusReply) {
     let Ok(instance) = store.read(id) else { return };
-    let now = current::follow(store, instance, Some(status), Look::Brief);
+    let now = current::follow(store, instance, Some(status), LookDepth::Brief);
     for session in &now.sessions {
         if let Some(row) = row.sessions.iter_mut().find(|row| row.id == session.id.to_string()) {
             row.conversation = session.conversation.as_ref().map(|bound| bound.id.clone());
@@ -283,7 +283,7 @@ fn follow_conversations(row: &mut Row, store: &Store, id: InstanceId, status: &S
     }
 }
 
-fn merge(row: &mut Row, status: StatusReply) {
+fn merge(row: &mut InstanceRow, status: StatusReply) {
     for live in status.sessions {
         let known = row.sessions.iter().position(|s| s.id == live.id.to_string());
         // One that was started by key or over the socket is not in the manifest.
@@ -310,7 +310,7 @@ fn merge(row: &mut Row, status: StatusReply) {
 }
 
 /// What was left open by an earlier run counts until the agent has worked again.
-fn forget_interruptions(row: &mut Row, instance_dir: &InstanceDir) {
+fn forget_interruptions(row: &mut InstanceRow, instance_dir: &InstanceDir) {
     let generation = row.generation;
     let left = row.sessions.iter_mut().filter(|session| session.interruption.is_some());
     for session in left {
@@ -323,7 +323,7 @@ fn forget_interruptions(row: &mut Row, instance_dir: &InstanceDir) {
 
 /// What the keeper wrote down and no one who lives tells: sessions that have ended beside others, and when those that were
 /// started from inside began.
-fn note_recorded(row: &mut Row, instance_dir: &InstanceDir) {
+fn note_recorded(row: &mut InstanceRow, instance_dir: &InstanceDir) {
     let generation = row.generation;
     let record =
         ExitRecord::read(instance_dir).ok().flatten().filter(|record| record.generation == generation);
@@ -345,7 +345,7 @@ fn note_recorded(row: &mut Row, instance_dir: &InstanceDir) {
 
 #[cfg(test)]
 mod tests {
-    use abide_model::{Recipe, Scope};
+    use abide_model::{LaunchScope, Recipe};
     use abide_sys::process;
 
     use super::*;
@@ -353,9 +353,9 @@ mod tests {
     #[test]
     fn an_end_is_spelled_alike_whoever_tells_it() {
         let (id, dir) = ("k7p9m2xq".parse().unwrap(), "/srv".into());
-        let (scope, recipe) = (Scope::directory("/srv".into()), Recipe::on_host(dir));
+        let (scope, recipe) = (LaunchScope::directory("/srv".into()), Recipe::on_host(dir));
         let instance = Instance::starting(id, scope, "default".into(), recipe, process::this(), clock::now());
-        let mut row = Row::from(&instance);
+        let mut row = InstanceRow::from(&instance);
         let live = serde_json::json!({
             "generation": 1, "version": "", "keeper_pid": 1, "mux_pid": 2, "attached": 0,
             "sessions": [{

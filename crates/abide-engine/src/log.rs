@@ -84,17 +84,17 @@ struct Log {
     filter: Filter,
     verb: String,
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<LogState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LogState {
     file: Option<File>,
     /// Per place in the code: when its window began and how many lines it wrote in it.
     counts: HashMap<(&'static str, u32), (Option<Instant>, u32)>,
 }
 
-impl State {
+impl LogState {
     /// Whether the place `at` may write now; `Some(n)` says that `n` of its lines were left out before.
     fn admit(&mut self, at: (&'static str, u32), now: Instant) -> Option<u32> {
         let (began, count) = self.counts.entry(at).or_default();
@@ -154,7 +154,7 @@ impl Subscriber for Log {
 }
 
 impl Log {
-    fn write(&self, state: &mut State, line: &[u8]) {
+    fn write(&self, state: &mut LogState, line: &[u8]) {
         if state.file.is_none() {
             state.file = open(&self.path);
         }
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_loop_that_repeats_itself_is_cut_short_and_counted() {
-        let mut state = State::default();
+        let mut state = LogState::default();
         let start = Instant::now();
         let written = (0..1000).filter(|_| state.admit(("loop.rs", 1), start).is_some()).count();
         assert_eq!(written, BURST as usize);

@@ -9,8 +9,8 @@ use abide_config::ConfigDir;
 use abide_model::decide;
 use abide_model::evidence::Verdict;
 use abide_model::status::{Ending, Kept};
-use abide_model::{Event, Instance, Liveness, Policy, Status};
-use abide_store::{Entry, ReadError, Store};
+use abide_model::{Instance, Liveness, Policy, Status, StatusEvent};
+use abide_store::{ReadError, Store, StoreEntry};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::supervisor_lock::Claim;
@@ -50,7 +50,7 @@ pub enum SettledElsewhere {
 
 /// Looks at every instance, and gives what there is afterwards. A list that can not be read is an error, and then nothing
 /// is touched.
-pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<Entry>, Error> {
+pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<StoreEntry>, Error> {
     reconcile_beside(store, config, SettledElsewhere::SettleToo)
 }
 
@@ -59,14 +59,14 @@ pub fn reconcile_beside(
     store: &Store,
     config: &ConfigDir,
     elsewhere: SettledElsewhere,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<Vec<StoreEntry>, Error> {
     // Whoever holds an instance directory for longer is settling it, and a list must not wait for that.
     let store = &store.clone().with_patience(PATIENCE);
     let mut changed = false;
     let entries = store.list()?;
     let survey = Survey::default();
     for entry in &entries {
-        let Entry::Sound(instance) = entry else { continue };
+        let StoreEntry::Sound(instance) = entry else { continue };
         let is_kept = matches!(instance.status.status, Status::Restorable(_));
         let is_settled_elsewhere =
             || !is_kept && Claim::is_finishing(&connect::instance_dir(store, instance.id));
@@ -87,27 +87,27 @@ pub fn reconcile_beside(
     }
     // Read again: what was settled has another status now, or is gone.
     let as_it_is = |entry| match entry {
-        Entry::Sound(instance) => Entry::Sound(finish::as_it_is(store, instance)),
+        StoreEntry::Sound(instance) => StoreEntry::Sound(finish::as_it_is(store, instance)),
         damaged => damaged,
     };
     Ok(store.list()?.into_iter().map(as_it_is).collect())
 }
 
 /// Removes what a workspace or a plain directory keeps beyond its limit. What was kept a moment ago counts at the next look.
-fn trim(store: &Store, config: &ConfigDir, entries: &[Entry]) -> bool {
+fn trim(store: &Store, config: &ConfigDir, entries: &[StoreEntry]) -> bool {
     let (Ok(settings), Ok(workspaces)) = (config.load(), config.workspaces()) else { return false };
-    let mut of_scopes: BTreeMap<Scope<'_>, Vec<&Instance>> = BTreeMap::new();
+    let mut of_scopes: BTreeMap<LimitScope<'_>, Vec<&Instance>> = BTreeMap::new();
     let kept = |i: &&Instance| matches!(i.status.status, Status::Restorable(_));
-    for instance in entries.iter().filter_map(Entry::sound).filter(kept) {
+    for instance in entries.iter().filter_map(StoreEntry::sound).filter(kept) {
         let scope = match &instance.scope.workspace {
-            Some(name) => Scope::Workspace(name),
-            None => Scope::Dir(&instance.scope.dir),
+            Some(name) => LimitScope::Workspace(name),
+            None => LimitScope::Dir(&instance.scope.dir),
         };
         of_scopes.entry(scope).or_default().push(instance);
     }
-    let max_of = |scope: &Scope<'_>| match scope {
-        Scope::Dir(_) => settings.keep_max,
-        Scope::Workspace(name) => {
+    let max_of = |scope: &LimitScope<'_>| match scope {
+        LimitScope::Dir(_) => settings.keep_max,
+        LimitScope::Workspace(name) => {
             let named = workspaces.iter().find(|(other, _)| other == name);
             named.and_then(|(_, workspace)| workspace.as_ref().ok()).map_or(0, |workspace| workspace.keep_max)
         }
@@ -125,13 +125,13 @@ fn trim(store: &Store, config: &ConfigDir, entries: &[Entry]) -> bool {
 
 /// What a limit is for.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Scope<'a> {
+enum LimitScope<'a> {
     Workspace(&'a str),
     Dir(&'a Path),
 }
 
 /// Removes the surplus of one scope, of which `kept` is there: whether anything went.
-fn trim_scope(store: &Store, scope: &Scope<'_>, mut kept: Vec<&Instance>, max: usize) -> bool {
+fn trim_scope(store: &Store, scope: &LimitScope<'_>, mut kept: Vec<&Instance>, max: usize) -> bool {
     kept.sort_by_key(|instance| instance.status.since);
     let verdict = |instance: &&Instance| match instance.status.status {
         // Interrupted, so somebody may wait for it to come back.
@@ -142,8 +142,8 @@ fn trim_scope(store: &Store, scope: &Scope<'_>, mut kept: Vec<&Instance>, max: u
     };
     let verdicts: Vec<Verdict> = kept.iter().map(verdict).collect();
     let name = match scope {
-        Scope::Workspace(name) => (*name).to_owned(),
-        Scope::Dir(dir) => dir.display().to_string(),
+        LimitScope::Workspace(name) => (*name).to_owned(),
+        LimitScope::Dir(dir) => dir.display().to_string(),
     };
     let mut changed = false;
     for index in decide::surplus(&verdicts, max) {
@@ -174,19 +174,19 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Surve
         Status::Starting { .. } => match alive() {
             Liveness::Alive if has_started(store, instance) => {
                 let because = "the capsule runs; the process that started it did not say so";
-                stamp(store, instance, &Event::CapsuleSeen, because)
+                stamp(store, instance, &StatusEvent::CapsuleSeen, because)
             }
             // A keeper that lost its launcher ends by itself.
             Liveness::Alive | Liveness::Unknown => return false,
             Liveness::Dead => {
                 let at_risk = trees::verdict(store, instance) != Verdict::Clean;
                 let because = "the process that started it is dead";
-                stamp(store, instance, &Event::StarterDied { at_risk }, because)
+                stamp(store, instance, &StatusEvent::StarterDied { at_risk }, because)
                     .and_then(|()| finish::finish(store, id, None).map(drop))
             }
         },
         Status::Restorable(_) if alive() == Liveness::Alive => {
-            stamp(store, instance, &Event::CapsuleSeen, "its supervisor is alive after all")
+            stamp(store, instance, &StatusEvent::CapsuleSeen, "its supervisor is alive after all")
         }
         Status::Restorable(_) if trees::are_released(store, instance) => {
             let told = |notice: &str| tracing::info!(%id, "{notice}");
@@ -221,7 +221,7 @@ fn has_started(store: &Store, instance: &Instance) -> bool {
     record.is_some_and(|record| record.generation == instance.generation && record.reason.is_none())
 }
 
-fn stamp(store: &Store, instance: &Instance, event: &Event, because: &str) -> Result<(), Error> {
+fn stamp(store: &Store, instance: &Instance, event: &StatusEvent, because: &str) -> Result<(), Error> {
     store.update(instance.id, |now| -> Result<(), Error> {
         // Somebody else may have settled it meanwhile; what they decided stands.
         if now.generation == instance.generation && now.status == instance.status {

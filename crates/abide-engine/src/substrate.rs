@@ -18,7 +18,7 @@ use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Substrate as Wish};
 use abide_places::host::scope::ScopeOutcome;
-use abide_places::tmux::{Pane, Server};
+use abide_places::tmux::{Server, TmuxPane};
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
@@ -108,10 +108,10 @@ pub fn of(store: &Store, id: InstanceId) -> Box<dyn Substrate> {
 
 /// What tmux servers were found to hold: each is asked once, however many instances it holds.
 #[derive(Debug, Clone, Default)]
-pub struct Survey(Arc<Mutex<BTreeMap<PathBuf, Seen>>>);
+pub struct Survey(Arc<Mutex<BTreeMap<PathBuf, ServerPanes>>>);
 
 /// The panes of a server, or why they are not known.
-type Seen = Arc<Result<Vec<Pane>, String>>;
+type ServerPanes = Arc<Result<Vec<TmuxPane>, String>>;
 
 impl Survey {
     /// The substrate that the last run of `instance_dir` is on.
@@ -126,7 +126,7 @@ impl Survey {
         }
     }
 
-    fn panes(&self, server: &Server) -> Seen {
+    fn panes(&self, server: &Server) -> ServerPanes {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || Arc::new(server.panes().map_err(|error| error.to_string()));
         seen.entry(server.socket().to_owned()).or_insert_with(look).clone()

@@ -7,7 +7,7 @@ use abide_git::{Drift, Repair, Wanted};
 use abide_model::evidence::{self, FileChange, HostRepo, MountEvidence, Verdict};
 use abide_model::recipe::Mount;
 use abide_model::{Extra, Instance, InstanceId, Isolation, Status};
-use abide_store::{Entry, Store};
+use abide_store::{Store, StoreEntry};
 use abide_sys::crash;
 
 use crate::error::Error;
@@ -250,7 +250,7 @@ pub fn guest_of(store: &Store, instance: &Instance) -> Option<String> {
 }
 
 fn guest_among(
-    all: &Result<Vec<Entry>, abide_store::Error>,
+    all: &Result<Vec<StoreEntry>, abide_store::Error>,
     instance_dir: &Path,
     host: InstanceId,
 ) -> Option<String> {
@@ -266,7 +266,7 @@ fn guest_among(
                 || is_in(&other.recipe.cwd)
                 || other.sessions.iter().any(|session| is_in(&session.cwd)))
     };
-    let other = all.iter().filter_map(Entry::sound).find(works_here)?;
+    let other = all.iter().filter_map(StoreEntry::sound).find(works_here)?;
     Some(format!("{} works in it", other.id.display_name()))
 }
 

@@ -21,16 +21,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{Deadline, Git};
 use crate::error::GitError;
-use crate::evidence::ahead::View;
+use crate::evidence::ahead::AheadQuery;
 use crate::evidence::ignored::{Ignored, Uncompared};
 use crate::evidence::inner::{Around, InnerRepositories};
 use crate::evidence::linked::LinkedWorktrees;
 use crate::evidence::nested::NestedRepositories;
 use crate::evidence::refs::Ref;
-use crate::evidence::status::Status;
+use crate::evidence::status::GitStatus;
 use crate::gitdir;
 use crate::make::{clone, halfmade};
-use crate::site::{Record, Site};
+use crate::site::{Site, TreeRecord};
 
 const BASELINE: &str = "baseline.json";
 
@@ -119,7 +119,7 @@ fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<()
     let refs = refs::all(git)?;
     let trail = gitdir::trail(git, git_dir)?;
     let host_prefix = (record.isolation == Isolation::Clone).then(|| clone::host_prefix(&refs));
-    let view = View {
+    let view = AheadQuery {
         git,
         isolation: record.isolation,
         status,
@@ -151,7 +151,7 @@ struct Tree<'a> {
     site: &'a Site,
     git: Git,
     git_dir: PathBuf,
-    status: Status,
+    status: GitStatus,
     nested: NestedRepositories,
 }
 
@@ -216,8 +216,8 @@ fn git_in(site: &Site, isolation: Isolation, deadline: Deadline) -> Result<Git, 
 fn stashes(
     git: &Git,
     refs: &[Ref],
-    record: &Record,
-    status: &Status,
+    record: &TreeRecord,
+    status: &GitStatus,
     trail: &gitdir::Trail,
 ) -> Result<Vec<String>, GitError> {
     let top = refs.iter().find(|r| r.name == refs::STASH);
@@ -233,7 +233,7 @@ fn stashes(
 }
 
 /// Whether a stash with this message was made in the tree; one made without a branch may have been.
-fn is_from_here(message: &str, record: &Record, status: &Status, trail: &gitdir::Trail) -> bool {
+fn is_from_here(message: &str, record: &TreeRecord, status: &GitStatus, trail: &gitdir::Trail) -> bool {
     let on = message.strip_prefix("WIP on ").or_else(|| message.strip_prefix("On "));
     let Some((branch, _)) = on.and_then(|rest| rest.split_once(": ")) else { return true };
     branch == "(no branch)"

@@ -16,10 +16,10 @@ use crate::error::{Doing as _, GitError};
 use crate::evidence::refs::HEADS;
 use crate::make::carry;
 use crate::make::materialise::add_worktree;
-use crate::make::source::Source;
+use crate::make::source::SourceRepository;
 use crate::removal::registration;
 use crate::removal::restore::{LINK, write_path};
-use crate::site::{Record, Site, first_free};
+use crate::site::{Site, TreeRecord, first_free};
 use crate::{evidence, gitdir};
 
 /// What a repair did.
@@ -41,7 +41,7 @@ pub fn repair(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Repair>, GitError> {
     let Some(site) = Site::of(instance_dir, mount) else { return Ok(None) };
-    let is_ours = |record: &Record| record.complete && record.isolation == Isolation::Worktree;
+    let is_ours = |record: &TreeRecord| record.complete && record.isolation == Isolation::Worktree;
     let Some(record) = site.record()?.filter(is_ours) else { return Ok(None) };
     if gitdir::of_tree(&site.tree, Isolation::Worktree).is_ok() || !record.repo.is_dir() {
         return Ok(None);
@@ -72,7 +72,7 @@ pub fn repair(
 
 fn remake(
     site: &Site,
-    record: &Record,
+    record: &TreeRecord,
     id: InstanceId,
     mount: &Mount,
     deadline: Deadline,
@@ -81,11 +81,11 @@ fn remake(
     if let Some(admin) = registration::of_tree(&record.repo, &site.tree)? {
         registration::remove(&record.repo, &admin)?;
     }
-    let source = Source::at(&mount.source, deadline)?;
+    let source = SourceRepository::at(&mount.source, deadline)?;
     let parent = site.tree.parent().unwrap_or(&site.tree);
     fs::create_dir_all(parent).doing("create", parent)?;
     // The branch is there already.
-    let on_branch = Record { scratch: false, ..record.clone() };
+    let on_branch = TreeRecord { scratch: false, ..record.clone() };
     add_worktree(&site.tree, &source, &on_branch, id, deadline)?;
     let mut notices = carry::submodules(&site.tree, &source.git_dir, deadline, progress)?;
     notices.extend(carry::files(&source, &site.tree, &mount.copy, deadline)?.notices);
@@ -98,7 +98,7 @@ fn remake(
 /// Writes what `git worktree add` would, around a tree that is there.
 fn register(
     site: &Site,
-    record: &Record,
+    record: &TreeRecord,
     id: InstanceId,
     branch: &str,
     deadline: Deadline,

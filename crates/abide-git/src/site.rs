@@ -40,8 +40,8 @@ impl Site {
 
     /// The record of the tree; `None` if making it never began. A repository that was moved is where the tree says, once
     /// `git worktree repair` was run there.
-    pub(crate) fn record(&self) -> Result<Option<Record>, GitError> {
-        let Some(mut record) = self.read::<Record>(RECORD)? else { return Ok(None) };
+    pub(crate) fn record(&self) -> Result<Option<TreeRecord>, GitError> {
+        let Some(mut record) = self.read::<TreeRecord>(RECORD)? else { return Ok(None) };
         if record.isolation == Isolation::Worktree && !record.repo.is_dir() {
             record.repo = gitdir::repository_of(&self.tree).unwrap_or(record.repo);
         }
@@ -49,7 +49,7 @@ impl Site {
     }
 
     /// Refuses if the repository of a worktree is not where it was.
-    pub(crate) fn require_repository(&self, record: &Record) -> Result<(), GitError> {
+    pub(crate) fn require_repository(&self, record: &TreeRecord) -> Result<(), GitError> {
         match record.isolation == Isolation::Clone || record.repo.is_dir() {
             true => Ok(()),
             false => Err(GitError::RepositoryMoved { repo: record.repo.clone(), tree: self.tree.clone() }),
@@ -65,7 +65,7 @@ impl Site {
         self.notes.join(DAMAGED_RECORD)
     }
 
-    pub(crate) fn write_record(&self, record: &Record) -> Result<(), GitError> {
+    pub(crate) fn write_record(&self, record: &TreeRecord) -> Result<(), GitError> {
         fs::create_dir_all(&self.notes).doing("create", &self.notes)?;
         self.write(RECORD, record)
     }
@@ -92,7 +92,7 @@ impl Site {
 
 /// What is remembered of how a tree was made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct TreeRecord {
     /// The directory of the host's repository that all its worktrees share.
     pub repo: PathBuf,
     /// Where in the repository the mount's source is.
@@ -119,7 +119,7 @@ pub(crate) struct Record {
     pub complete: bool,
 }
 
-impl Record {
+impl TreeRecord {
     /// Of a worktree of `repo` of which no more is known: its branch is not ours.
     pub(crate) fn of_worktree(repo: &Path) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use abide_sys::host::boot_id;
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 
 /// The ring begins after this many bytes.
 pub const HEADER_LEN: u64 = 4096;
@@ -40,7 +40,7 @@ pub fn oldest(head: u64, capacity: u64) -> u64 {
 }
 
 /// Where the entry for the `index`th change of size is, and its two numbers.
-pub fn resize_entry(index: u64, position: u64, size: Size) -> (usize, u64, u64) {
+pub fn resize_entry(index: u64, position: u64, size: TerminalSize) -> (usize, u64, u64) {
     (resize_place(index), position, u64::from(size.cols) | u64::from(size.rows) << 16)
 }
 
@@ -122,14 +122,14 @@ impl Header {
     }
 
     /// The changes of size that are still known, oldest first, with their numbers.
-    pub fn resize_table(&self, page: &[u8]) -> Vec<(u64, u64, Size)> {
+    pub fn resize_table(&self, page: &[u8]) -> Vec<(u64, u64, TerminalSize)> {
         let first = self.resizes.saturating_sub(MAX_RESIZES);
         let entry = |index: u64| {
             let at = resize_place(index);
             let packed = u64_at(page, at + 8).to_le_bytes();
             let cols = u16::from_le_bytes([packed[0], packed[1]]);
             let rows = u16::from_le_bytes([packed[2], packed[3]]);
-            (index, u64_at(page, at), Size { cols, rows })
+            (index, u64_at(page, at), TerminalSize { cols, rows })
         };
         (first..self.resizes).map(entry).collect()
     }

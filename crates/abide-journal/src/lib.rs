@@ -33,7 +33,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 use rustix::fs::FallocateFlags;
 
 pub use checkpoint::Checkpoint;
@@ -73,7 +73,7 @@ struct Ring {
     /// Taken out of memory up to here.
     forgotten_to: u64,
     resizes: u64,
-    size: Option<Size>,
+    size: Option<TerminalSize>,
     slots: Slots,
 }
 
@@ -222,7 +222,7 @@ impl Journal {
     }
 
     /// Takes note of the terminal's size from here on.
-    pub fn resized(&mut self, size: Size) {
+    pub fn resized(&mut self, size: TerminalSize) {
         let Store::Ring(ring) = &mut self.store else { return };
         if ring.size == Some(size) {
             return;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use abide_term::row_text;
 use abide_term::{Options, Term};
 use abide_wire::mux_options::MuxOptions;
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 
 use crate::{Chunk, Journal, Recovered};
 
@@ -49,7 +49,7 @@ pub fn rebuild(
     ring: &Path,
     options: &MuxOptions,
     generation: u64,
-    size: Size,
+    size: TerminalSize,
     old_screen: OldScreen,
 ) -> Rebuilt {
     let empty = |journal| Rebuilt { journal, term: blank(options, size), program: Program::New };
@@ -87,7 +87,7 @@ pub fn rebuild(
     Rebuilt { journal, term, program }
 }
 
-fn replay(recovered: &Recovered, options: &MuxOptions, size: Size) -> Term {
+fn replay(recovered: &Recovered, options: &MuxOptions, size: TerminalSize) -> Term {
     let restored =
         recovered.checkpoint.as_ref().and_then(|point| Term::restore(&point.blob, term_options(options)));
     let mut term = restored.unwrap_or_else(|| blank(options, size));
@@ -137,11 +137,11 @@ fn scroll_off(term: &mut Term) {
     term.feed(b"\x1b[H\x1b]2;\x07");
 }
 
-fn blank(options: &MuxOptions, size: Size) -> Term {
+fn blank(options: &MuxOptions, size: TerminalSize) -> Term {
     Term::new(term_size(size), term_options(options))
 }
 
-fn term_size(size: Size) -> abide_term::Size {
+fn term_size(size: TerminalSize) -> abide_term::Size {
     abide_term::Size { cols: size.cols, rows: size.rows }
 }
 

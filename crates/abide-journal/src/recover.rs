@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 
 use crate::checkpoint;
 use crate::checkpoint::Checkpoint;
@@ -27,13 +27,13 @@ pub struct Recovered {
     /// Whether the beginning is missing: the ring went round, and no checkpoint covers it.
     pub truncated: bool,
     /// The terminal's size at the end, where it is known.
-    pub size: Option<Size>,
+    pub size: Option<TerminalSize>,
     pub slot: Option<usize>,
     pub header: Header,
     /// What is to be replayed.
     pub from: u64,
     pub to: u64,
-    resizes: Vec<(u64, Size)>,
+    resizes: Vec<(u64, TerminalSize)>,
     file: File,
 }
 
@@ -41,7 +41,7 @@ pub struct Recovered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chunk<'a> {
     /// The terminal got this size.
-    Resize(Size),
+    Resize(TerminalSize),
     /// The session wrote this.
     Output(&'a [u8]),
 }
@@ -161,7 +161,7 @@ fn resizes_to_replay(
     checkpoint: Option<&Checkpoint>,
     from: u64,
     to: u64,
-) -> Vec<(u64, Size)> {
+) -> Vec<(u64, TerminalSize)> {
     let mut table = header.resize_table(page);
     table.retain(|(index, _, _)| checkpoint.is_none_or(|checkpoint| *index >= checkpoint.resizes));
     // Of what came before the beginning only the last counts: it is the size at the beginning.

@@ -7,7 +7,7 @@ use abide_term::style_codes;
 use abide_term::{Attrs, Cell, Color, Options, Style, Term, Underline};
 use abide_wire::protocol;
 use abide_wire::protocol::{Format, Refusal, Snapshot, SnapshotReply, error_code};
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 
 /// Cell by cell, more than this would not fit into a reply.
 const MAX_CELLS: usize = 100_000;
@@ -53,8 +53,8 @@ pub fn take(id: &SessionId, term: &Term, ask: &Snapshot) -> Result<SnapshotReply
     let cursor = term.cursor();
     Ok(SnapshotReply {
         session: *id,
-        size: Size { cols: size.cols, rows: size.rows },
-        cursor: protocol::Cursor { col: cursor.x, row: cursor.y, visible: cursor.visible },
+        size: TerminalSize { cols: size.cols, rows: size.rows },
+        cursor: protocol::SnapshotCursor { col: cursor.x, row: cursor.y, visible: cursor.visible },
         alternate: term.modes().alternate_screen,
         title: term.title().to_owned(),
         scrollback_lines,
@@ -84,7 +84,7 @@ fn rows(term: &Term, ask: &Snapshot) -> Range<usize> {
 /// The snapshot of a screen that somebody else keeps: `output` draws it, and what scrolled off before it.
 pub fn drawn_by(
     session: &SessionId,
-    size: Size,
+    size: TerminalSize,
     output: &[u8],
     ask: &Snapshot,
 ) -> Result<SnapshotReply, Refusal> {
@@ -109,7 +109,7 @@ fn ansi(term: &Term, row: &[Cell]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-fn described(term: &Term, cell: &Cell) -> protocol::Cell {
+fn described(term: &Term, cell: &Cell) -> protocol::SnapshotCell {
     let style = cell.style();
     let mut attrs: Vec<String> = ATTRIBUTES
         .iter()
@@ -124,7 +124,7 @@ fn described(term: &Term, cell: &Cell) -> protocol::Cell {
     } else {
         1
     };
-    protocol::Cell {
+    protocol::SnapshotCell {
         text: term.grapheme(cell, &mut [0; 4]).to_owned(),
         width,
         fg: color(style.fg),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use abide_journal::{Chunk, Journal, Recovered};
 use abide_testkit::SmallDisk;
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 use proptest::prelude::*;
 
 const CAPACITY: u64 = 64 << 10;
@@ -47,7 +47,7 @@ fn sync(journal: &mut Journal) {
 }
 
 /// Everything that is replayed: the output as one, and each size with the number of bytes before it.
-fn replayed(recovered: &Recovered) -> (Vec<u8>, Vec<(usize, Size)>) {
+fn replayed(recovered: &Recovered) -> (Vec<u8>, Vec<(usize, TerminalSize)>) {
     let (mut output, mut sizes) = (Vec::new(), Vec::new());
     let each = |chunk: Chunk<'_>| match chunk {
         Chunk::Resize(size) => sizes.push((output.len(), size)),
@@ -57,8 +57,8 @@ fn replayed(recovered: &Recovered) -> (Vec<u8>, Vec<(usize, Size)>) {
     (output, sizes)
 }
 
-fn size(cols: u16) -> Size {
-    Size { cols, rows: 24 }
+fn size(cols: u16) -> TerminalSize {
+    TerminalSize { cols, rows: 24 }
 }
 
 #[test]
@@ -360,7 +360,7 @@ proptest! {
     ) {
         let fixture = Fixture::new();
         let mut journal = fixture.open().0;
-        let (mut output, mut sizes) = (Vec::new(), Vec::<(u64, Size)>::new());
+        let (mut output, mut sizes) = (Vec::new(), Vec::<(u64, TerminalSize)>::new());
         for step in steps {
             match step {
                 Step::Write(bytes) => {
@@ -420,7 +420,7 @@ proptest! {
     }
 }
 
-fn check(recovered: &Recovered, output: &[u8], sizes: &[(u64, Size)]) -> Result<(), TestCaseError> {
+fn check(recovered: &Recovered, output: &[u8], sizes: &[(u64, TerminalSize)]) -> Result<(), TestCaseError> {
     let (replayed_output, replayed_sizes) = replayed(recovered);
     let (from, first_size) = match &recovered.checkpoint {
         Some(checkpoint) => {

@@ -19,7 +19,7 @@ const KILL_FOR: Duration = Duration::from_secs(2);
 
 /// What is to end.
 #[derive(Debug, Clone)]
-pub enum Scope {
+pub enum EndingScope {
     /// One session: the descendants of its leader, whatever is left of its terminal session, and what has left both but
     /// still has all of `mark` in its environment, as the tools of some agents do.
     Session {
@@ -40,7 +40,7 @@ pub enum Scope {
 pub struct Ending {
     /// The daemons among them.
     pub daemons: Vec<Daemon>,
-    scope: Scope,
+    scope: EndingScope,
     hangup_at: Option<Instant>,
     kill_at: Instant,
     give_up_at: Instant,
@@ -48,7 +48,7 @@ pub struct Ending {
 
 impl Ending {
     /// Asks politely and sets the times for the rest.
-    pub fn begin(scope: Scope, mux: Option<Pid>, grace: Duration, now: Instant) -> Self {
+    pub fn begin(scope: EndingScope, mux: Option<Pid>, grace: Duration, now: Instant) -> Self {
         let meant = survivors(&scope, mux);
         let mut daemons = daemons::below(getpid().as_raw_pid());
         daemons.retain(|daemon| meant.iter().any(|process| process.pid == daemon.process.pid.cast_signed()));
@@ -90,16 +90,16 @@ impl Ending {
     }
 }
 
-fn survivors(scope: &Scope, mux: Option<Pid>) -> Vec<Stat> {
+fn survivors(scope: &EndingScope, mux: Option<Pid>) -> Vec<Stat> {
     let mux = mux.map(Pid::as_raw_pid);
     let spared = match scope {
-        Scope::Everything { spared } => &spared[..],
-        Scope::Session { .. } => &[],
+        EndingScope::Everything { spared } => &spared[..],
+        EndingScope::Session { .. } => &[],
     };
     let ours = daemons::own_descendants(spared, |pid| Some(pid) == mux || holds_others(pid));
     match scope {
-        Scope::Everything { .. } => ours,
-        Scope::Session { leader, mark } => {
+        EndingScope::Everything { .. } => ours,
+        EndingScope::Session { leader, mark } => {
             let leader = leader.as_raw_pid();
             let below = descendants(leader, holds_others);
             let belongs = |process: &Stat| {

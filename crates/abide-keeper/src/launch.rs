@@ -29,13 +29,13 @@ const END_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Ask {
+pub(super) enum LaunchOrder {
     Start { spec: Box<SpawnSpec> },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Answer {
+pub(super) enum LaunchReply {
     Up { pid: i32 },
     Started { session_pid: i32 },
     AlreadyRunning,
@@ -89,7 +89,7 @@ impl Launching {
         let link = spawn_keeper(argv, config, log)?;
         let log = log.display().to_string();
         match receive(&link, &log, ANSWER_WITHIN)? {
-            Answer::Up { pid } => {
+            LaunchReply::Up { pid } => {
                 match u32::try_from(pid).ok().and_then(identity) {
                     Some(keeper) => Ok(Self { link, keeper, log, patience: ANSWER_WITHIN }),
                     // It is gone already; its next word, if it left one, says why.
@@ -118,9 +118,9 @@ impl Launching {
     /// Starts the first session; returns when it runs. A keeper that does not answer in time is ended: what it would start
     /// later is known to no one.
     pub fn start(self, spec: SpawnSpec) -> Result<Launched, LaunchError> {
-        self.link.send(&Ask::Start { spec: Box::new(spec) }, &[])?;
+        self.link.send(&LaunchOrder::Start { spec: Box::new(spec) }, &[])?;
         match receive(&self.link, &self.log, self.patience) {
-            Ok(Answer::Started { session_pid }) => Ok(Launched { keeper: self.keeper, session_pid }),
+            Ok(LaunchReply::Started { session_pid }) => Ok(Launched { keeper: self.keeper, session_pid }),
             Ok(other) => Err(refusal(other)),
             Err(error) => {
                 end(&self.keeper);
@@ -176,7 +176,7 @@ fn become_daemon() -> io::Result<()> {
     }
 }
 
-fn receive(link: &Link, log: &str, patience: Duration) -> Result<Answer, LaunchError> {
+fn receive(link: &Link, log: &str, patience: Duration) -> Result<LaunchReply, LaunchError> {
     let deadline = Instant::now() + patience;
     if poll::wait(&mut [PollFd::new(link, PollFlags::IN)], Some(deadline))? == 0 {
         return Err(LaunchError::NoAnswer("does not answer", log.to_owned()));
@@ -185,11 +185,11 @@ fn receive(link: &Link, log: &str, patience: Duration) -> Result<Answer, LaunchE
     Ok(answer.0)
 }
 
-fn refusal(answer: Answer) -> LaunchError {
+fn refusal(answer: LaunchReply) -> LaunchError {
     match answer {
-        Answer::AlreadyRunning => LaunchError::AlreadyRunning,
-        Answer::Failed { errno, text } => LaunchError::Failed { errno, text },
-        Answer::Up { .. } | Answer::Started { .. } => {
+        LaunchReply::AlreadyRunning => LaunchError::AlreadyRunning,
+        LaunchReply::Failed { errno, text } => LaunchError::Failed { errno, text },
+        LaunchReply::Up { .. } | LaunchReply::Started { .. } => {
             LaunchError::Link(LinkError::Malformed("an answer out of turn".to_owned()))
         }
     }

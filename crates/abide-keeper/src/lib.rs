@@ -30,14 +30,14 @@ use abide_sys::signals::{ArrivedSignal, SignalFd};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{LINK_VERSION, SessionInfo, ToKeeper, ToMux};
-use abide_wire::session::{Exit, SessionId, Size, SpawnSpec};
+use abide_wire::session::{Exit, SessionId, SpawnSpec, TerminalSize};
 use abide_wire::socket::SocketFile;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 pub use args::{ArgsError, Config, KeeperArgs, OWN_IMAGE};
 pub use ending::holds_others;
-pub use ending::{Ending, Scope};
+pub use ending::{Ending, EndingScope};
 pub use launch::{LaunchError, Launched, Launching};
 pub use stop::OperatorStop;
 pub use upgrade::probe;
@@ -67,7 +67,7 @@ struct Keeper {
     /// Room for the last record, should the disk be full by then.
     reserve: Reserve,
     /// In the order in which they were started, which is the order of their tabs.
-    sessions: Vec<Session>,
+    sessions: Vec<KeeperSession>,
     had_sessions: bool,
     mux: Mux,
     kills: Vec<Ending>,
@@ -78,7 +78,7 @@ struct Keeper {
 }
 
 /// A session whose terminal we hold: until its process ended *and* the mux has read what it left.
-struct Session {
+struct KeeperSession {
     /// What it was started with, also for sessions that are to be like it. Its environment is told to nobody.
     spec: SpawnSpec,
     pid: Pid,
@@ -275,7 +275,7 @@ impl Keeper {
         let (pid, master) = spawn::spawn(&spec)?;
         self.had_sessions = true;
         self.record.session_started(&spec, pid.as_raw_pid().cast_unsigned());
-        self.sessions.push(Session { spec, pid, master, exit: None });
+        self.sessions.push(KeeperSession { spec, pid, master, exit: None });
         self.announce(self.sessions.len() - 1, request);
         Ok(pid)
     }
@@ -362,14 +362,14 @@ impl Keeper {
         let own =
             session.spec.env.iter().filter(|(name, _)| marks.iter().any(|mark| name.as_os_str() == *mark));
         let mark = own.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
-        let scope = Scope::Session { leader: session.pid, mark };
+        let scope = EndingScope::Session { leader: session.pid, mark };
         self.call_off_upgrade();
         let ending = Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now());
         self.record.note_ended_as_well(&ending.daemons);
         self.kills.push(ending);
     }
 
-    fn living(&self, id: &SessionId) -> Option<&Session> {
+    fn living(&self, id: &SessionId) -> Option<&KeeperSession> {
         self.sessions.iter().find(|session| session.spec.id == *id && session.exit.is_none())
     }
 
@@ -385,7 +385,10 @@ impl Keeper {
 }
 
 /// The size that the terminal has now, which the mux may have changed since the session was started.
-fn present_size(master: &OwnedFd) -> Size {
+fn present_size(master: &OwnedFd) -> TerminalSize {
     let size = rustix::termios::tcgetwinsize(master);
-    size.map_or_else(|_| Size::default(), |size| Size { cols: size.ws_col, rows: size.ws_row })
+    size.map_or_else(
+        |_| TerminalSize::default(),
+        |size| TerminalSize { cols: size.ws_col, rows: size.ws_row },
+    )
 }

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use abide_sys::signals;
-use abide_wire::session::{Size, SpawnSpec};
+use abide_wire::session::{SpawnSpec, TerminalSize};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -101,7 +101,7 @@ fn open_cwd(spec: &SpawnSpec) -> Result<OwnedFd, SpawnError> {
         .map_err(|err| SpawnError::new(&format!("working directory {}", spec.cwd.as_path().display()), err))
 }
 
-fn open_pty(size: Size) -> io::Result<(OwnedFd, OwnedFd)> {
+fn open_pty(size: TerminalSize) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = rustix::pty::openpt(flags)?;
     rustix::pty::unlockpt(&master)?;

@@ -19,12 +19,12 @@ use rustix::process::{Pid, getpid};
 
 use crate::args::Config;
 use crate::daemons;
-use crate::ending::{Ending, Scope};
-use crate::launch::{Answer, Ask};
+use crate::ending::{Ending, EndingScope};
+use crate::launch::{LaunchOrder, LaunchReply};
 use crate::mux_process::Mux;
 use crate::reserve::Reserve;
 use crate::spawn::SpawnError;
-use crate::{Keeper, SIGNALS, Session, upgrade};
+use crate::{Keeper, KeeperSession, SIGNALS, upgrade};
 
 /// Why a keeper could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -100,14 +100,14 @@ impl Keeper {
     }
 
     fn start_first(&mut self, launcher: &Link) -> Result<(), StartError> {
-        launcher.send(&Answer::Up { pid: getpid().as_raw_nonzero().get() }, &[])?;
-        let (Ask::Start { spec }, _) = launcher.recv()?.ok_or(StartError::Abandoned)?;
+        launcher.send(&LaunchReply::Up { pid: getpid().as_raw_nonzero().get() }, &[])?;
+        let (LaunchOrder::Start { spec }, _) = launcher.recv()?.ok_or(StartError::Abandoned)?;
         let pid = self.spawn(*spec, None)?;
         crash::pause("keeper.start.spawned");
         // First of all: whoever hears of the start may look at the record at once.
         self.save_record();
         // A launcher that is gone by now wanted the session to run, and it runs.
-        let _ = launcher.send(&Answer::Started { session_pid: pid.as_raw_nonzero().get() }, &[]);
+        let _ = launcher.send(&LaunchReply::Started { session_pid: pid.as_raw_nonzero().get() }, &[]);
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Keeper {
             let pid = Pid::from_raw(saved.pid).ok_or(io::ErrorKind::InvalidData).map_err(io::Error::from)?;
             let master = upgrade::adopt(saved.master)?;
             let exit = saved.exit.map(|exit| (exit, Instant::now()));
-            sessions.push(Session { spec: saved.spec, pid, master, exit });
+            sessions.push(KeeperSession { spec: saved.spec, pid, master, exit });
         }
         tracing::info!(sessions = sessions.len(), version = env!("CARGO_PKG_VERSION"), "took over");
         let instance_dir = InstanceDir::new(state.config.instance_dir.as_path());
@@ -166,7 +166,7 @@ impl Keeper {
     fn kill_all(&mut self) {
         let now = Instant::now();
         self.mux.abandon("the keeper ends");
-        let scope = Scope::Everything { spared: daemons::spared(&self.instance_dir) };
+        let scope = EndingScope::Everything { spared: daemons::spared(&self.instance_dir) };
         Ending::begin(scope, None, Duration::ZERO, now).advance(None, now);
     }
 
@@ -197,9 +197,11 @@ fn take_stdin() -> io::Result<Link> {
 
 fn tell(launcher: &Link, err: StartError) -> StartError {
     let answer = match &err {
-        StartError::AlreadyRunning => Answer::AlreadyRunning,
-        StartError::Spawn(spawn) => Answer::Failed { errno: spawn.errno, text: spawn.text.clone() },
-        StartError::Io(io) => Answer::Failed { errno: io.raw_os_error().unwrap_or(0), text: io.to_string() },
+        StartError::AlreadyRunning => LaunchReply::AlreadyRunning,
+        StartError::Spawn(spawn) => LaunchReply::Failed { errno: spawn.errno, text: spawn.text.clone() },
+        StartError::Io(io) => {
+            LaunchReply::Failed { errno: io.raw_os_error().unwrap_or(0), text: io.to_string() }
+        }
         StartError::Abandoned | StartError::Link(_) => return err,
     };
     if let Err(link) = launcher.send(&answer, &[]) {

@@ -8,7 +8,7 @@ use abide_wire::link::ToMux;
 use rustix::process::Signal;
 
 use crate::daemons;
-use crate::ending::{Ending, Scope};
+use crate::ending::{Ending, EndingScope};
 use crate::{Keeper, RETIRE_WITHIN};
 
 /// How long a stopping capsule waits for the mux to read what its sessions wrote last.
@@ -84,7 +84,7 @@ impl Keeper {
         tracing::info!(?reason, note, "stopping");
         self.call_off_upgrade();
         self.mux.send(ToMux::Shutdown { note: note.clone() }, None);
-        let scope = Scope::Everything { spared: daemons::spared(&self.instance_dir) };
+        let scope = EndingScope::Everything { spared: daemons::spared(&self.instance_dir) };
         let ending = Ending::begin(scope, self.mux.pid(), self.grace(), Instant::now());
         self.record.note_ended_as_well(&ending.daemons);
         self.stop = Some(Stop { reason, note, phase: Phase::Ending(ending) });

@@ -7,8 +7,8 @@ use abide_wire::link::ToMux;
 use abide_wire::os_text::OsText;
 
 use crate::upgrade;
-use crate::upgrade::{SavedSession, State};
-use crate::{Keeper, RETIRE_WITHIN, Session};
+use crate::upgrade::{SavedSession, UpgradeState};
+use crate::{Keeper, KeeperSession, RETIRE_WITHIN};
 
 /// The new binary was found fit; the old mux is on its way out.
 pub(super) struct Upgrade {
@@ -62,14 +62,14 @@ impl Keeper {
         self.mux.revive(now);
     }
 
-    fn state(&self) -> State {
-        let saved = |session: &Session| SavedSession {
+    fn state(&self) -> UpgradeState {
+        let saved = |session: &KeeperSession| SavedSession {
             spec: session.spec.clone(),
             pid: session.pid.as_raw_nonzero().get(),
             master: session.master.as_raw_fd(),
             exit: session.exit.map(|(exit, _)| exit),
         };
-        State {
+        UpgradeState {
             config: self.config.clone(),
             lock: self.lock.as_raw_fd(),
             listener: self.listener.as_raw_fd(),

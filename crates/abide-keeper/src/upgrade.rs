@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Config, KeeperArgs};
 use crate::spawn::close_on_exec_all;
 
-/// The version of [`State`] that this build writes.
+/// The version of [`UpgradeState`] that this build writes.
 const STATE_VERSION: u32 = 2;
-/// The versions of [`State`] that this build can take over.
+/// The versions of [`UpgradeState`] that this build can take over.
 const STATE_VERSIONS: &[u32] = &[2];
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
 
@@ -48,7 +48,7 @@ pub fn probe() -> String {
 
 /// What crosses from the old program to the new one. Descriptors are numbers of the one process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct UpgradeState {
     pub config: Config,
     pub lock: RawFd,
     pub listener: RawFd,
@@ -100,7 +100,7 @@ fn ask(exe: &Path) -> Result<Vec<u8>, RunError> {
 
 /// Replaces this program by `exe` and hands it `state`, whose descriptors are `keep`. Returns only if that failed,
 /// and then everything is as it was.
-pub(super) fn exec(exe: &OsText, state: &State, keep: &[BorrowedFd<'_>]) -> io::Error {
+pub(super) fn exec(exe: &OsText, state: &UpgradeState, keep: &[BorrowedFd<'_>]) -> io::Error {
     let result = try_exec(exe, state, keep);
     close_on_exec_all();
     match result {
@@ -109,7 +109,11 @@ pub(super) fn exec(exe: &OsText, state: &State, keep: &[BorrowedFd<'_>]) -> io::
     }
 }
 
-fn try_exec(exe: &OsText, state: &State, keep: &[BorrowedFd<'_>]) -> io::Result<std::convert::Infallible> {
+fn try_exec(
+    exe: &OsText,
+    state: &UpgradeState,
+    keep: &[BorrowedFd<'_>],
+) -> io::Result<std::convert::Infallible> {
     let mut memfd = File::from(rustix::fs::memfd_create("abide-keeper-state", MemfdFlags::CLOEXEC)?);
     memfd.write_all(&serde_json::to_vec(&Versioned { state_version: STATE_VERSION, state })?)?;
     for fd in keep.iter().copied().chain([memfd.as_fd()]) {
@@ -129,7 +133,7 @@ fn try_exec(exe: &OsText, state: &State, keep: &[BorrowedFd<'_>]) -> io::Result<
 }
 
 /// Reads the state that the old program left in `fd`.
-pub(super) fn read_state(fd: RawFd) -> io::Result<State> {
+pub(super) fn read_state(fd: RawFd) -> io::Result<UpgradeState> {
     let mut file = File::from(adopt(fd)?);
     file.rewind()?;
     let mut bytes = Vec::new();

@@ -12,7 +12,7 @@ use crate::id::{InstanceId, ProcessIdentity, SessionId};
 use crate::liveness::HostIdentity;
 use crate::recipe::Recipe;
 use crate::session::{Conversation, Session};
-use crate::status::{DecidedBy, Event, Gone, Refusal, Standing, Status, next};
+use crate::status::{DecidedBy, Gone, Standing, Status, StatusEvent, StatusRefusal, next};
 use crate::time::Timestamp;
 
 /// Fields that this version does not know. They are kept, so that an older abide does not strip a newer one's.
@@ -26,7 +26,7 @@ const HISTORY: usize = 64;
 
 /// What the operator launched from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scope {
+pub struct LaunchScope {
     /// The workspace's name; `None` for a plain directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
@@ -36,7 +36,7 @@ pub struct Scope {
     pub extra: Extra,
 }
 
-impl Scope {
+impl LaunchScope {
     pub fn directory(dir: PathBuf) -> Self {
         Self { workspace: None, dir, extra: Extra::default() }
     }
@@ -84,7 +84,7 @@ pub struct Instance {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What it was launched from.
-    pub scope: Scope,
+    pub scope: LaunchScope,
     /// The role it was launched with.
     pub role: String,
     /// Where it is in its life.
@@ -130,7 +130,7 @@ impl Instance {
     /// An instance that `by` begins to set up at `now`.
     pub fn starting(
         id: InstanceId,
-        scope: Scope,
+        scope: LaunchScope,
         role: String,
         recipe: Recipe,
         by: ProcessIdentity,
@@ -171,26 +171,31 @@ impl Instance {
 
     /// Lets `event` happen to the instance, for the reason `because`. Returns whether anything changed; a refused event
     /// changes nothing.
-    pub fn apply(&mut self, event: &Event, because: &str, now: Timestamp) -> Result<bool, Refusal> {
+    pub fn apply(
+        &mut self,
+        event: &StatusEvent,
+        because: &str,
+        now: Timestamp,
+    ) -> Result<bool, StatusRefusal> {
         let after = next(&self.status.status, event)?;
         if after == self.status.status {
             return Ok(false);
         }
         match event {
-            Event::Resume { .. } => self.generation += 1,
+            StatusEvent::Resume { .. } => self.generation += 1,
             // What may have outlived its supervisor can be seen only there.
-            Event::CapsuleGone(Gone::Crashed) | Event::StarterDied { .. } => {}
-            Event::Launched
-            | Event::CapsuleSeen
-            | Event::Discarded(_)
-            | Event::RemovalTakenBack { runs: true } => {}
+            StatusEvent::CapsuleGone(Gone::Crashed) | StatusEvent::StarterDied { .. } => {}
+            StatusEvent::Launched
+            | StatusEvent::CapsuleSeen
+            | StatusEvent::Discarded(_)
+            | StatusEvent::RemovalTakenBack { runs: true } => {}
             // Nothing of the run is left: from here on it matters to no one where it was.
-            Event::SetupFailed
-            | Event::CapsuleGone(Gone::Stopped | Gone::HostLost)
-            | Event::LeftKeeping(_)
-            | Event::LeftFinishing(_)
-            | Event::RemovalTakenBack { runs: false }
-            | Event::TakenFromTrash => self.started_on = None,
+            StatusEvent::SetupFailed
+            | StatusEvent::CapsuleGone(Gone::Stopped | Gone::HostLost)
+            | StatusEvent::LeftKeeping(_)
+            | StatusEvent::LeftFinishing(_)
+            | StatusEvent::RemovalTakenBack { runs: false }
+            | StatusEvent::TakenFromTrash => self.started_on = None,
         }
         self.status = Standing {
             status: after,

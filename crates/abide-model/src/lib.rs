@@ -39,11 +39,11 @@ pub use choice::{
 pub use decide::Decided;
 pub use differences::{Configured, Difference};
 pub use id::{InstanceId, ProcessIdentity, SessionId};
-pub use instance::{Extra, Instance, Scope};
+pub use instance::{Extra, Instance, LaunchScope};
 pub use liveness::{HostIdentity, Liveness};
 pub use prefix::{BadPrefixKey, PrefixKey};
 pub use recipe::{EnvRef, Recipe};
 pub use session::{Conversation, Session};
-pub use status::{DecidedBy, Event, Standing, Status};
+pub use status::{DecidedBy, Standing, Status, StatusEvent};
 pub use text::{Safe, sanitised};
 pub use time::Timestamp;

@@ -1,7 +1,7 @@
 //! Which instances a launch may mean instead of a new one.
 
 use crate::choice::{Isolation, Place, Policy, Substrate};
-use crate::instance::{Instance, Scope};
+use crate::instance::{Instance, LaunchScope};
 use crate::session::Session;
 use crate::status::Status;
 
@@ -28,7 +28,7 @@ pub struct LaunchWish {
 
 impl LaunchWish {
     /// Whether `instance`, which runs or is kept, is what a launch from `scope` in `role` describes.
-    pub fn fits(&self, instance: &Instance, scope: &Scope, role: &str) -> bool {
+    pub fn fits(&self, instance: &Instance, scope: &LaunchScope, role: &str) -> bool {
         let alive = matches!(instance.status.status, Status::Active | Status::Restorable(_));
         alive && instance.role == role && belongs(instance, scope) && self.describes(instance)
     }
@@ -61,7 +61,7 @@ fn wanted<T: PartialEq>(wish: &Option<T>, is: Option<&T>) -> bool {
 }
 
 /// Whether `instance` was launched from `scope`: from the same workspace, or from the same plain directory.
-pub fn belongs(instance: &Instance, scope: &Scope) -> bool {
+pub fn belongs(instance: &Instance, scope: &LaunchScope) -> bool {
     match &scope.workspace {
         Some(_) => instance.scope.workspace == scope.workspace,
         None => instance.scope.workspace.is_none() && instance.scope.dir == scope.dir,
@@ -72,7 +72,7 @@ pub fn belongs(instance: &Instance, scope: &Scope) -> bool {
 mod tests {
     use super::*;
     use crate::recipe::{Mount, Recipe};
-    use crate::status::{Event, Gone};
+    use crate::status::{Gone, StatusEvent};
     use crate::time::Timestamp;
     use crate::{Extra, ProcessIdentity, SessionId};
 
@@ -91,9 +91,9 @@ mod tests {
             extra: Extra::new(),
         });
         let id = "k7p9m2xq".parse().unwrap();
-        let scope = Scope::directory("/work/shop".into());
+        let scope = LaunchScope::directory("/work/shop".into());
         let mut instance = Instance::starting(id, scope, "default".into(), recipe, by, Timestamp(1));
-        instance.apply(&Event::CapsuleGone(Gone::Stopped), "stopped", Timestamp(2)).unwrap();
+        instance.apply(&StatusEvent::CapsuleGone(Gone::Stopped), "stopped", Timestamp(2)).unwrap();
         instance.name = Some("review".into());
         instance.policy = Some(Policy::Keep);
         let argv = ["claude", "--model", "opus"].map(str::to_owned).to_vec();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_launch_means_what_is_there_where_every_flag_describes_it() {
-        let scope = Scope::directory("/work/shop".into());
+        let scope = LaunchScope::directory("/work/shop".into());
         let fits = |wish: &LaunchWish| wish.fits(&kept(), &scope, "default");
         let whole = LaunchWish {
             program: Some("claude".into()),
@@ -132,7 +132,10 @@ mod tests {
         ] {
             assert!(!fits(&other), "{other:?}");
         }
-        assert!(!whole.fits(&kept(), &Scope::directory("/work".into()), "default"), "another directory");
+        assert!(
+            !whole.fits(&kept(), &LaunchScope::directory("/work".into()), "default"),
+            "another directory"
+        );
         assert!(!whole.fits(&kept(), &scope, "reviewer"), "another role");
     }
 

@@ -51,13 +51,13 @@ fn rebased(path: &Path, from: &Path, to: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::id::ProcessIdentity;
-    use crate::instance::Scope;
+    use crate::instance::LaunchScope;
     use crate::recipe::Recipe;
 
     #[test]
     fn everything_below_the_old_directory_is_below_the_new_one_and_the_history_says_so() {
         let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
-        let scope = Scope::directory("/work/shop".into());
+        let scope = LaunchScope::directory("/work/shop".into());
         let recipe = Recipe::on_host("/work/shop/src".into());
         let id = "k7p9m2xq".parse().unwrap();
         let mut instance = Instance::starting(id, scope, "default".into(), recipe, by, Timestamp(1000));

@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 
 /// An instance directory in the trash, as far as its time there depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct TrashedDir {
     /// When it was removed.
     pub since: Timestamp,
     /// How much room it takes, in bytes.
@@ -36,7 +36,7 @@ pub struct Limits {
 /// Which of `held`, given oldest first, have had their time: what is too old, then the oldest of what is too much. What
 /// may be work goes by age only: the operator was told for how long it is kept, and a guess may be wrong. So does the youngest: what was removed a moment ago
 /// can be restored however large it is.
-pub fn expired(held: &[Held], limits: Limits, now: Timestamp) -> Vec<Decided<usize>> {
+pub fn expired(held: &[TrashedDir], limits: Limits, now: Timestamp) -> Vec<Decided<usize>> {
     let mut left: u64 = held.iter().map(|instance_dir| instance_dir.bytes).sum();
     let mut gone = Vec::new();
     for (index, instance_dir) in held.iter().enumerate() {
@@ -67,12 +67,12 @@ mod tests {
     /// With work in those at the indices `work`.
     fn gone_beside_work(held: &[(i64, u64)], work: &[usize]) -> Vec<usize> {
         let now = Timestamp(100 * DAY);
-        let instance_dir = |(index, &(days, bytes)): (usize, &(i64, u64))| Held {
+        let instance_dir = |(index, &(days, bytes)): (usize, &(i64, u64))| TrashedDir {
             since: Timestamp(now.0 - days * DAY),
             bytes,
             contents: if work.contains(&index) { Contents::PerhapsWork } else { Contents::NoWork },
         };
-        let held: Vec<Held> = held.iter().enumerate().map(instance_dir).collect();
+        let held: Vec<TrashedDir> = held.iter().enumerate().map(instance_dir).collect();
         expired(&held, LIMITS, now).into_iter().map(|decided| decided.decision).collect()
     }
 

@@ -115,7 +115,7 @@ impl std::fmt::Display for Status {
 
 /// Something that happened to an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum StatusEvent {
     /// Set-up is done and the capsule answers.
     Launched,
     /// Set-up ended in an error.
@@ -146,7 +146,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl StatusEvent {
     /// Whose decision the event is, where it ends a run or an instance.
     pub fn decided_by(&self) -> Option<DecidedBy> {
         match self {
@@ -165,76 +165,93 @@ impl Event {
 /// Why an event does not apply. Nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refusal(pub &'static str);
+pub struct StatusRefusal(pub &'static str);
 
 /// What `status` becomes when `event` happens.
 ///
 /// The same status again means that the event changes nothing, which is how repeated clean-up steps stay harmless.
 /// Two rules shape the table: a stamped [`Status::Ending`] is only ever finished or taken back by the operator, and
 /// nothing but an operator's or a policy's decision leads from something restorable to an ending.
-pub fn next(status: &Status, event: &Event) -> Result<Status, Refusal> {
+pub fn next(status: &Status, event: &StatusEvent) -> Result<Status, StatusRefusal> {
     use Status::{Active, Damaged, Ending, Restorable, Starting};
     match (status, event) {
-        (Damaged(_), _) => Err(Refusal("the manifest can not be read; `abide doctor` says what is wrong")),
+        (Damaged(_), _) => {
+            Err(StatusRefusal("the manifest can not be read; `abide doctor` says what is wrong"))
+        }
 
-        (Starting { .. } | Active, Event::Launched) => Ok(Active),
-        (Restorable(_), Event::Launched) => Err(Refusal("it was not being started")),
+        (Starting { .. } | Active, StatusEvent::Launched) => Ok(Active),
+        (Restorable(_), StatusEvent::Launched) => Err(StatusRefusal("it was not being started")),
 
-        (Starting { resuming, .. }, Event::SetupFailed) => {
+        (Starting { resuming, .. }, StatusEvent::SetupFailed) => {
             Ok(Restorable(resuming.unwrap_or(Kept::SetupFailed)))
         }
-        (_, Event::SetupFailed) => Err(Refusal("it was not being started")),
+        (_, StatusEvent::SetupFailed) => Err(StatusRefusal("it was not being started")),
 
-        (Starting { resuming: Some(kept), .. }, Event::StarterDied { .. }) => Ok(Restorable(*kept)),
-        (Starting { .. }, Event::StarterDied { at_risk: true }) => Ok(Restorable(Kept::SetupFailed)),
-        (Starting { .. }, Event::StarterDied { at_risk: false }) => Ok(Ending(self::Ending::Clean)),
-        (_, Event::StarterDied { .. }) => Err(Refusal("it was not being started")),
+        (Starting { resuming: Some(kept), .. }, StatusEvent::StarterDied { .. }) => Ok(Restorable(*kept)),
+        (Starting { .. }, StatusEvent::StarterDied { at_risk: true }) => Ok(Restorable(Kept::SetupFailed)),
+        (Starting { .. }, StatusEvent::StarterDied { at_risk: false }) => Ok(Ending(self::Ending::Clean)),
+        (_, StatusEvent::StarterDied { .. }) => Err(StatusRefusal("it was not being started")),
 
         // A capsule that answers is alive, whatever was believed of it.
-        (Starting { .. } | Active | Restorable(_), Event::CapsuleSeen) => Ok(Active),
+        (Starting { .. } | Active | Restorable(_), StatusEvent::CapsuleSeen) => Ok(Active),
 
-        (Starting { .. } | Active, Event::CapsuleGone(how)) => Ok(Restorable((*how).into())),
-        (Restorable(_), Event::CapsuleGone(_)) => Ok(status.clone()),
+        (Starting { .. } | Active, StatusEvent::CapsuleGone(how)) => Ok(Restorable((*how).into())),
+        (Restorable(_), StatusEvent::CapsuleGone(_)) => Ok(status.clone()),
 
-        (Active, Event::LeftKeeping(kept)) => Ok(Restorable(*kept)),
-        (Active, Event::LeftFinishing(why)) => Ok(Ending(*why)),
-        (Restorable(_), Event::LeftKeeping(_)) => Ok(status.clone()),
-        (Restorable(_), Event::LeftFinishing(_)) => {
-            Err(Refusal("it is already kept; `abide eject` removes a kept instance"))
+        (Active, StatusEvent::LeftKeeping(kept)) => Ok(Restorable(*kept)),
+        (Active, StatusEvent::LeftFinishing(why)) => Ok(Ending(*why)),
+        (Restorable(_), StatusEvent::LeftKeeping(_)) => Ok(status.clone()),
+        (Restorable(_), StatusEvent::LeftFinishing(_)) => {
+            Err(StatusRefusal("it is already kept; `abide eject` removes a kept instance"))
         }
-        (Starting { .. }, Event::LeftKeeping(_) | Event::LeftFinishing(_)) => {
-            Err(Refusal("it is still being started"))
-        }
-
-        (Restorable(kept), Event::Resume { by }) => Ok(Starting { by: by.clone(), resuming: Some(*kept) }),
-        (Active, Event::Resume { .. }) => Err(Refusal("it is running; `abide hardline` attaches to it")),
-        (Starting { .. }, Event::Resume { .. }) => Err(Refusal("it is already being started")),
-
-        (Active | Restorable(_), Event::Discarded(why)) => Ok(Ending(*why)),
-        (Starting { .. }, Event::Discarded(_)) => {
-            Err(Refusal("it is still being started; try again when it is up"))
+        (Starting { .. }, StatusEvent::LeftKeeping(_) | StatusEvent::LeftFinishing(_)) => {
+            Err(StatusRefusal("it is still being started"))
         }
 
-        (Restorable(_), Event::TakenFromTrash | Event::RemovalTakenBack { .. }) => Ok(status.clone()),
-        (Starting { .. } | Active, Event::RemovalTakenBack { .. }) => Err(Refusal("it is not being removed")),
-        (Starting { .. } | Active, Event::TakenFromTrash) => Err(Refusal("it is not in the trash")),
-
-        (Ending(_), Event::RemovalTakenBack { runs: true }) => Ok(Active),
-        (Ending(_), Event::TakenFromTrash | Event::RemovalTakenBack { runs: false }) => {
-            Ok(Restorable(Kept::Kept))
+        (Restorable(kept), StatusEvent::Resume { by }) => {
+            Ok(Starting { by: by.clone(), resuming: Some(*kept) })
         }
-        (Ending(_), Event::CapsuleGone(_) | Event::Discarded(_) | Event::LeftFinishing(_)) => {
+        (Active, StatusEvent::Resume { .. }) => {
+            Err(StatusRefusal("it is running; `abide hardline` attaches to it"))
+        }
+        (Starting { .. }, StatusEvent::Resume { .. }) => Err(StatusRefusal("it is already being started")),
+
+        (Active | Restorable(_), StatusEvent::Discarded(why)) => Ok(Ending(*why)),
+        (Starting { .. }, StatusEvent::Discarded(_)) => {
+            Err(StatusRefusal("it is still being started; try again when it is up"))
+        }
+
+        (Restorable(_), StatusEvent::TakenFromTrash | StatusEvent::RemovalTakenBack { .. }) => {
             Ok(status.clone())
         }
-        (Ending(_), Event::Launched | Event::CapsuleSeen | Event::LeftKeeping(_) | Event::Resume { .. }) => {
-            Err(Refusal("it is being removed; `abide eject ID --keep` takes that back"))
+        (Starting { .. } | Active, StatusEvent::RemovalTakenBack { .. }) => {
+            Err(StatusRefusal("it is not being removed"))
         }
+        (Starting { .. } | Active, StatusEvent::TakenFromTrash) => {
+            Err(StatusRefusal("it is not in the trash"))
+        }
+
+        (Ending(_), StatusEvent::RemovalTakenBack { runs: true }) => Ok(Active),
+        (Ending(_), StatusEvent::TakenFromTrash | StatusEvent::RemovalTakenBack { runs: false }) => {
+            Ok(Restorable(Kept::Kept))
+        }
+        (
+            Ending(_),
+            StatusEvent::CapsuleGone(_) | StatusEvent::Discarded(_) | StatusEvent::LeftFinishing(_),
+        ) => Ok(status.clone()),
+        (
+            Ending(_),
+            StatusEvent::Launched
+            | StatusEvent::CapsuleSeen
+            | StatusEvent::LeftKeeping(_)
+            | StatusEvent::Resume { .. },
+        ) => Err(StatusRefusal("it is being removed; `abide eject ID --keep` takes that back")),
     }
 }
 
 /// A status with the time it was entered and what led to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Record", into = "Record")]
+#[serde(try_from = "StandingRecord", into = "StandingRecord")]
 pub struct Standing {
     /// Where the instance is in its life.
     pub status: Status,
@@ -251,7 +268,7 @@ pub struct Standing {
 
 /// [`Standing`] as it is written.
 #[derive(Clone, Serialize, Deserialize)]
-struct Record {
+struct StandingRecord {
     state: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -270,10 +287,10 @@ struct Record {
     extra: Extra,
 }
 
-impl TryFrom<Record> for Standing {
+impl TryFrom<StandingRecord> for Standing {
     type Error = String;
 
-    fn try_from(record: Record) -> Result<Self, String> {
+    fn try_from(record: StandingRecord) -> Result<Self, String> {
         let reason = record.reason.as_deref();
         let missing = |what: &str| format!("status `{}` without {what}", record.state);
         let status = match record.state.as_str() {
@@ -296,12 +313,12 @@ impl TryFrom<Record> for Standing {
             ),
             other => return Err(format!("unknown status `{other}`")),
         };
-        let Record { since, because, decided_by, obstacle, extra, .. } = record;
+        let StandingRecord { since, because, decided_by, obstacle, extra, .. } = record;
         Ok(Self { status, since, because, decided_by, obstacle, extra })
     }
 }
 
-impl From<Standing> for Record {
+impl From<Standing> for StandingRecord {
     fn from(standing: Standing) -> Self {
         let (by, resuming) = match &standing.status {
             Status::Starting { by, resuming } => (Some(by.clone()), *resuming),

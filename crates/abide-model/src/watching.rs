@@ -12,7 +12,7 @@ use crate::activity::Evidence;
 pub trait Watcher: std::fmt::Debug {
     /// What is to be said about the session now, apart from what its program says through the terminal. Called in the
     /// mux's loop: it may read a small file, and must not wait.
-    fn look(&mut self, look: &Look<'_>) -> Seen;
+    fn look(&mut self, look: &WatcherInput<'_>) -> WatcherFindings;
 
     /// The file in which the agent publishes what it does, once there is one.
     fn file(&self) -> Option<PathBuf> {
@@ -25,7 +25,7 @@ pub trait Watcher: std::fmt::Debug {
 
 /// What a watcher is shown of a session.
 #[derive(Debug)]
-pub struct Look<'a> {
+pub struct WatcherInput<'a> {
     pub now: Instant,
     /// The title of its terminal.
     pub title: &'a str,
@@ -35,7 +35,7 @@ pub struct Look<'a> {
 
 /// What a watcher has seen.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct WatcherFindings {
     /// What each source says.
     pub evidence: Vec<Evidence>,
     /// The conversation that the agent has changed to, as it says itself.

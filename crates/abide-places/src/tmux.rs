@@ -25,7 +25,7 @@ use abide_sys::run::{self, RunError};
 use rustix::io::Errno;
 
 pub use attach::Client;
-pub use pane::{GENERATION, HOME, ID, Pane, SESSION, home_mark};
+pub use pane::{GENERATION, HOME, ID, SESSION, TmuxPane, home_mark};
 
 use crate::host::{answers, eventually};
 
@@ -152,12 +152,12 @@ impl Server {
     }
 
     /// Its panes; none where it does not run.
-    pub fn panes(&self) -> Result<Vec<Pane>, RunError> {
+    pub fn panes(&self) -> Result<Vec<TmuxPane>, RunError> {
         if self.runs() == Some(false) {
             return Ok(Vec::new());
         }
         match self.ask(&[words(["list-panes", "-a", "-F", pane::FORMAT])], TO_TELL) {
-            Ok(listed) => Ok(String::from_utf8_lossy(&listed).lines().filter_map(Pane::parse).collect()),
+            Ok(listed) => Ok(String::from_utf8_lossy(&listed).lines().filter_map(TmuxPane::parse).collect()),
             // It may have been on its way out.
             Err(_) if eventually(TO_END, || self.runs() == Some(false)) => Ok(Vec::new()),
             Err(error) => Err(error),

@@ -116,13 +116,13 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use abide_model::status::Ending;
-    use abide_model::{Event, ProcessIdentity, Recipe, Scope, Timestamp};
+    use abide_model::{LaunchScope, ProcessIdentity, Recipe, StatusEvent, Timestamp};
 
     use super::*;
 
     fn instance(id: InstanceId) -> Instance {
         let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
-        let scope = Scope::directory("/work/shop".into());
+        let scope = LaunchScope::directory("/work/shop".into());
         Instance::starting(
             id,
             scope,
@@ -147,8 +147,8 @@ mod tests {
         store.create_with(ids(&[2]), instance).unwrap();
         store
             .update(trashed, |i| -> Result<_> {
-                i.apply(&Event::Launched, "", Timestamp(1))?;
-                Ok(i.apply(&Event::Discarded(Ending::Clean), "", Timestamp(2))?)
+                i.apply(&StatusEvent::Launched, "", Timestamp(1))?;
+                Ok(i.apply(&StatusEvent::Discarded(Ending::Clean), "", Timestamp(2))?)
             })
             .unwrap();
         store.trash(trashed, Timestamp(3)).unwrap();

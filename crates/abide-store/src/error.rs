@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use abide_model::status::Refusal;
+use abide_model::status::StatusRefusal;
 use abide_model::{InstanceId, Safe};
 use rustix::io::Errno;
 
@@ -25,7 +25,7 @@ pub enum Error {
     Home(String),
     /// The state machine does not allow it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] StatusRefusal),
     /// Somebody else is changing it.
     #[error("{} is in use{}", path.display(), in_use(*holder, *waited))]
     Locked {

@@ -14,7 +14,7 @@ use crate::dir;
 use crate::error::{Doing as _, Error, IoFailure, Result};
 use crate::layout::{INSTANCES, MANIFEST, NO_WORK, TRASH, TrashName};
 use crate::lock::{self, Failure, Hold};
-use crate::manifest::{Reader, Trouble};
+use crate::manifest::{ManifestReader, Trouble};
 use crate::staging::Staging;
 use crate::store::Store;
 
@@ -36,7 +36,7 @@ fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {
 /// The manifest of the instance directory `name` on `shelf`, which belongs to the instance `id`.
 pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instance, Trouble> {
     let instance_dir = open(shelf, name)?;
-    match Reader::new().read(&instance_dir, MANIFEST, id) {
+    match ManifestReader::new().read(&instance_dir, MANIFEST, id) {
         // While we looked it was either emptied, which is damage, or taken away, which is not.
         Err(Trouble::Absent) => match dir::is_still(&instance_dir, shelf, name) {
             Ok(true) => Err(Trouble::Damaged(Damage::MISSING)),
@@ -49,12 +49,12 @@ pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instan
 
 /// An instance directory whose lock is held, on whichever shelf it lies.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct LockedDir {
     pub(crate) dir: OwnedFd,
     _lock: OwnedFd,
 }
 
-impl Held {
+impl LockedDir {
     /// Takes the lock of the instance directory `name` on `shelf`.
     pub(crate) fn take(shelf: &OwnedFd, name: &str, patience: Duration) -> Result<Self, Failure> {
         let dir = open(shelf, name).map_err(|trouble| match trouble {
@@ -81,7 +81,7 @@ impl Held {
 pub struct InstanceLock {
     store: Store,
     shelf: OwnedFd,
-    held: Held,
+    held: LockedDir,
     instance: Instance,
 }
 
@@ -91,7 +91,7 @@ impl InstanceLock {
         store.read(id)?;
         let path = store.layout().instance_dir(id);
         let shelf = store.open_section(INSTANCES)?;
-        let held = Held::take(&shelf, id.as_str(), store.patience())
+        let held = LockedDir::take(&shelf, id.as_str(), store.patience())
             .map_err(|failure| failure.of_unit(id, &path, store.patience()))?;
         let instance = read(&shelf, id.as_str(), id).map_err(|trouble| trouble.with(id, &path))?;
         Ok(Self { store: store.clone(), shelf, held, instance })

@@ -29,11 +29,11 @@ pub(crate) const PURGING: &str = ".purging-";
 
 /// The paths of a store. Asking for one touches nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct StorePaths {
     home: PathBuf,
 }
 
-impl Layout {
+impl StorePaths {
     /// The layout of the store at `home`.
     pub fn new(home: PathBuf) -> Self {
         Self { home }

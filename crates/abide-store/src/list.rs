@@ -11,7 +11,7 @@ use crate::damage::Damage;
 use crate::dir;
 use crate::error::{Doing as _, IoFailure, Result};
 use crate::layout::{INSTANCES, MANIFEST};
-use crate::manifest::{Reader, Trouble};
+use crate::manifest::{ManifestReader, Trouble};
 use crate::store::Store;
 
 /// From this many instance directories on a second thread pays for itself.
@@ -23,7 +23,7 @@ const MANY: usize = 256;
     clippy::large_enum_variant,
     reason = "nearly all are sound, and boxing each would cost more than it saves"
 )]
-pub enum Entry {
+pub enum StoreEntry {
     /// It can be read.
     Sound(Instance),
     /// It can not. It may hold work, so nothing touches it.
@@ -35,7 +35,7 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl StoreEntry {
     /// Whose instance directory it is, if its name says so.
     pub fn id(&self) -> Option<InstanceId> {
         match self {
@@ -63,7 +63,7 @@ impl Entry {
 
 impl Store {
     /// Every instance directory, oldest first. A directory that can not be read is an error and never an empty list.
-    pub fn list(&self) -> Result<Vec<Entry>> {
+    pub fn list(&self) -> Result<Vec<StoreEntry>> {
         let Some(instances) = self.open_section_if_there(INSTANCES)? else {
             return Ok(Vec::new());
         };
@@ -80,9 +80,9 @@ impl Store {
 }
 
 type Named = (OsString, FileType);
-type Found = std::result::Result<Vec<Entry>, (OsString, Errno)>;
+type ScannedEntries = std::result::Result<Vec<StoreEntry>, (OsString, Errno)>;
 
-fn read_all(instances: &OwnedFd, names: &[Named]) -> Found {
+fn read_all(instances: &OwnedFd, names: &[Named]) -> ScannedEntries {
     if names.len() < MANY {
         return read_some(instances, names);
     }
@@ -98,8 +98,8 @@ fn read_all(instances: &OwnedFd, names: &[Named]) -> Found {
     })
 }
 
-fn read_some(instances: &OwnedFd, names: &[Named]) -> Found {
-    let mut reader = Reader::new();
+fn read_some(instances: &OwnedFd, names: &[Named]) -> ScannedEntries {
+    let mut reader = ManifestReader::new();
     let mut found = Vec::with_capacity(names.len());
     for (name, kind) in names {
         found.extend(look(&mut reader, instances, name, *kind).map_err(|errno| (name.clone(), errno))?);
@@ -109,12 +109,13 @@ fn read_some(instances: &OwnedFd, names: &[Named]) -> Found {
 
 /// What is called `name` among the instance directories; `None` if it went away while we looked.
 fn look(
-    reader: &mut Reader,
+    reader: &mut ManifestReader,
     instances: &OwnedFd,
     name: &OsStr,
     kind: FileType,
-) -> rustix::io::Result<Option<Entry>> {
-    let damaged = |reason| Ok(Some(Entry::Damaged { name: name.to_string_lossy().into_owned(), reason }));
+) -> rustix::io::Result<Option<StoreEntry>> {
+    let damaged =
+        |reason| Ok(Some(StoreEntry::Damaged { name: name.to_string_lossy().into_owned(), reason }));
     let kind = match kind {
         FileType::Unknown => match dir::stat(instances, name) {
             Ok(stat) => dir::kind(&stat),
@@ -132,7 +133,7 @@ fn look(
         return damaged(Damage::NOT_AN_ID);
     };
     match reader.read(instances, format!("{id}/{MANIFEST}"), id) {
-        Ok(instance) => Ok(Some(Entry::Sound(instance))),
+        Ok(instance) => Ok(Some(StoreEntry::Sound(instance))),
         Err(Trouble::Absent) => match dir::stat(instances, name) {
             Ok(_) => damaged(Damage::MISSING),
             Err(Errno::NOENT) => Ok(None),

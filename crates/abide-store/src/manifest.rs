@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use abide_model::instance::{Change, MANIFEST_VERSION};
-use abide_model::{Conversation, Instance, InstanceId, Policy, Recipe, Scope, Session, Standing, Timestamp};
+use abide_model::{
+    Conversation, Instance, InstanceId, LaunchScope, Policy, Recipe, Session, Standing, Timestamp,
+};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
@@ -46,11 +48,11 @@ impl Trouble {
 }
 
 /// Reads manifests, one after the other, into the same buffer.
-pub(crate) struct Reader {
+pub(crate) struct ManifestReader {
     buffer: Vec<u8>,
 }
 
-impl Reader {
+impl ManifestReader {
     pub(crate) fn new() -> Self {
         Self { buffer: vec![0; USUAL] }
     }
@@ -204,7 +206,7 @@ const FIELDS: &[(&str, Check)] = &[
     ("version", is::<u32>),
     ("id", is::<InstanceId>),
     ("name", is::<Option<String>>),
-    ("scope", is::<Scope>),
+    ("scope", is::<LaunchScope>),
     ("role", is::<String>),
     ("status", is::<Standing>),
     ("policy", is::<Option<Policy>>),
@@ -231,7 +233,7 @@ mod tests {
 
     fn instance() -> Instance {
         let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
-        let scope = Scope::directory("/work/shop".into());
+        let scope = LaunchScope::directory("/work/shop".into());
         let recipe = Recipe::on_host("/work/shop".into());
         let mut instance = Instance::starting(
             "k7p9m2xq".parse().unwrap(),

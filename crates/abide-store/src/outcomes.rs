@@ -15,7 +15,7 @@ use abide_sys::atomic;
 
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct OutcomeRecord {
     pub at: Timestamp,
     pub id: InstanceId,
     /// What it was launched from.
@@ -33,7 +33,7 @@ pub struct Outcome {
 }
 
 /// Adds one line, in one write: lines of several processes never mix.
-pub fn append(store: &Store, outcome: &Outcome) -> Result<()> {
+pub fn append(store: &Store, outcome: &OutcomeRecord) -> Result<()> {
     let path = store.layout().outcomes_file();
     let mut line =
         serde_json::to_vec(outcome).map_err(|_| IoFailure::new("write a line to", &path, Errno::INVAL))?;
@@ -87,8 +87,8 @@ mod tests {
 
     use super::*;
 
-    fn outcome(n: i64) -> Outcome {
-        Outcome {
+    fn outcome(n: i64) -> OutcomeRecord {
+        OutcomeRecord {
             at: Timestamp(n),
             id: InstanceId::from_bits(n.unsigned_abs()),
             scope: "/work/shop".into(),
@@ -106,7 +106,7 @@ mod tests {
         (dir, store)
     }
 
-    fn written(store: &Store) -> Vec<Outcome> {
+    fn written(store: &Store) -> Vec<OutcomeRecord> {
         let text = std::fs::read_to_string(store.layout().outcomes_file()).unwrap();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }

@@ -4,7 +4,7 @@ use abide_model::InstanceId;
 
 use crate::error::{ResolveError, Result};
 use crate::layout::TrashName;
-use crate::list::Entry;
+use crate::list::StoreEntry;
 use crate::store::Store;
 
 /// The shortest beginning of an id that is taken for one.
@@ -40,10 +40,10 @@ impl Store {
     }
 }
 
-fn name_of(entry: &Entry) -> Option<String> {
+fn name_of(entry: &StoreEntry) -> Option<String> {
     match entry {
-        Entry::Sound(instance) => instance.name.clone(),
-        Entry::Damaged { .. } => None,
+        StoreEntry::Sound(instance) => instance.name.clone(),
+        StoreEntry::Damaged { .. } => None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::dir;
 use crate::error::{Doing as _, Error, IoFailure, ReadError, Result};
 use crate::instance_dir;
 use crate::instance_dir::InstanceLock;
-use crate::layout::{INSTANCES, LOG, Layout, STAGING, TRASH};
+use crate::layout::{INSTANCES, LOG, STAGING, StorePaths, TRASH};
 use crate::lock::{self, Hold};
 
 /// How long an operation waits for a lock that somebody else holds.
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The instances of one operator. Cheap to clone, and holds nothing open.
 #[derive(Debug, Clone)]
 pub struct Store {
-    layout: Arc<Layout>,
+    layout: Arc<StorePaths>,
     patience: Duration,
 }
 
@@ -67,7 +67,7 @@ impl Store {
 
     /// The store at `home` as it is, for readers: touches nothing, and one that does not exist lists as empty.
     pub fn at(home: PathBuf) -> Self {
-        Self { layout: Arc::new(Layout::new(home)), patience: PATIENCE }
+        Self { layout: Arc::new(StorePaths::new(home)), patience: PATIENCE }
     }
 
     /// The same store, waiting at most `patience` for a lock that somebody else holds.
@@ -75,7 +75,7 @@ impl Store {
         Self { patience, ..self }
     }
 
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &StorePaths {
         &self.layout
     }
 

@@ -3,14 +3,14 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use abide_model::{Event, Instance, InstanceId, Timestamp};
+use abide_model::{Instance, InstanceId, StatusEvent, Timestamp};
 use abide_sys::{atomic, crash};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::error::{Doing as _, Error, IoFailure, Result};
 use crate::instance_dir;
-use crate::instance_dir::Held;
+use crate::instance_dir::LockedDir;
 use crate::layout::{INSTANCES, NO_WORK, PURGING, TRASH, TRASH_SIZE, TrashName};
 use crate::lock::Failure;
 use crate::manifest::Trouble;
@@ -112,7 +112,7 @@ impl Store {
         if dir::stat(&instances, id.as_str()).is_ok() {
             return Err(Error::Taken { path: to.clone() });
         }
-        if instance.apply(&Event::TakenFromTrash, "taken back out of the trash", now)? {
+        if instance.apply(&StatusEvent::TakenFromTrash, "taken back out of the trash", now)? {
             let written = Staging::enter(self)?.write_manifest(&instance, &held.dir, &from);
             written.map_err(|error| match error {
                 // What is done is only the first half, and the second does not happen.
@@ -162,9 +162,9 @@ impl Store {
         Ok(())
     }
 
-    fn hold_trashed(&self, trash: &OwnedFd, name: &TrashName) -> Result<Held> {
+    fn hold_trashed(&self, trash: &OwnedFd, name: &TrashName) -> Result<LockedDir> {
         let entry = name.to_string();
-        Held::take(trash, &entry, self.patience()).map_err(|failure| match failure {
+        LockedDir::take(trash, &entry, self.patience()).map_err(|failure| match failure {
             Failure::Absent => Error::NotInTrash(entry),
             failure => failure.of_unit(name.id, &self.layout().trashed(name), self.patience()),
         })

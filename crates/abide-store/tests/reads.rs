@@ -1,7 +1,7 @@
 //! What a listing costs. Alone in its binary, because the kernel counts for the whole process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use abide_model::{Instance, InstanceId, ProcessIdentity, Recipe, Scope, Timestamp};
+use abide_model::{Instance, InstanceId, LaunchScope, ProcessIdentity, Recipe, Timestamp};
 use abide_store::Store;
 
 /// How many times this process has asked the kernel to read something.
@@ -18,7 +18,7 @@ fn a_listing_reads_every_manifest_once_and_nothing_else() {
     let store = Store::open(dir.path().join("home")).unwrap();
     for bits in 0..UNITS {
         let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
-        let (id, scope) = (InstanceId::from_bits(bits), Scope::directory("/work/shop".into()));
+        let (id, scope) = (InstanceId::from_bits(bits), LaunchScope::directory("/work/shop".into()));
         let recipe = Recipe::on_host("/work/shop".into());
         let instance = Instance::starting(id, scope, "default".into(), recipe, by, Timestamp(1000));
         let instance_dir = store.layout().instance_dir(id);

@@ -26,8 +26,8 @@ pub fn this() -> ProcessIdentity {
 /// The process that has the number `pid` now, if there is one that can be seen.
 pub fn identity(pid: u32) -> Option<ProcessIdentity> {
     match look(pid) {
-        Seen::Running { start } => Some(ProcessIdentity { pid, start, boot: boot_id().to_owned() }),
-        Seen::Ended | Seen::Unclear => None,
+        ProcessState::Running { start } => Some(ProcessIdentity { pid, start, boot: boot_id().to_owned() }),
+        ProcessState::Ended | ProcessState::Unclear => None,
     }
 }
 
@@ -49,28 +49,28 @@ pub fn alive(process: &ProcessIdentity) -> Option<bool> {
         return Some(false);
     }
     match look(process.pid) {
-        Seen::Running { start } => Some(start == process.start),
-        Seen::Ended => Some(false),
-        Seen::Unclear => None,
+        ProcessState::Running { start } => Some(start == process.start),
+        ProcessState::Ended => Some(false),
+        ProcessState::Unclear => None,
     }
 }
 
-enum Seen {
+enum ProcessState {
     Running { start: u64 },
     Ended,
     Unclear,
 }
 
-fn look(pid: u32) -> Seen {
-    let Ok(pid) = i32::try_from(pid) else { return Seen::Ended };
+fn look(pid: u32) -> ProcessState {
+    let Ok(pid) = i32::try_from(pid) else { return ProcessState::Ended };
     match Stat::read(pid) {
-        Ok(stat) if stat.is_dead() => Seen::Ended,
-        Ok(stat) => Seen::Running { start: stat.start },
-        Err(err) if err.kind() == io::ErrorKind::InvalidData => Seen::Unclear,
+        Ok(stat) if stat.is_dead() => ProcessState::Ended,
+        Ok(stat) => ProcessState::Running { start: stat.start },
+        Err(err) if err.kind() == io::ErrorKind::InvalidData => ProcessState::Unclear,
         // A /proc that hides other users' processes, or that is not there, says "no such file" about the living too.
         Err(_) => match Pid::from_raw(pid).map(test_kill_process) {
-            Some(Err(Errno::SRCH)) | None => Seen::Ended,
-            Some(_) => Seen::Unclear,
+            Some(Err(Errno::SRCH)) | None => ProcessState::Ended,
+            Some(_) => ProcessState::Unclear,
         },
     }
 }

@@ -71,12 +71,12 @@ impl AsFd for SignalFd {
 }
 
 /// The signals that concern a program at a terminal, taken over while it has the terminal and given back afterwards.
-pub struct Taken {
+pub struct TerminalSignals {
     pub fd: SignalFd,
     before: libc::sigset_t,
 }
 
-impl Taken {
+impl TerminalSignals {
     /// Takes over what the terminal, and whoever wants the process to end, may send. Call it with one thread.
     pub fn take() -> io::Result<Self> {
         Self::of(&AT_A_TERMINAL)
@@ -95,7 +95,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for TerminalSignals {
     fn drop(&mut self) {
         // What came too late to matter must not end the caller in place of us.
         while let Ok(Some(_)) = self.fd.next() {}

@@ -33,9 +33,9 @@ const LETS_GO: Duration = Duration::from_millis(500);
 const SMALL_WRITE: usize = 256;
 
 /// What a panic has to put right, wherever it happens.
-static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+static TAKEN: Mutex<Option<TerminalToRestore>> = Mutex::new(None);
 
-struct Taken {
+struct TerminalToRestore {
     output: OwnedFd,
     input: OwnedFd,
     before: Termios,
@@ -79,7 +79,7 @@ impl Terminal {
         raw.make_raw();
         rustix::termios::tcsetattr(&self.input, OptionalActions::Now, &raw)?;
         let (output, input) = (self.output.try_clone()?, self.input.try_clone()?);
-        let taken = Taken { output, input, before, kitty: false, extensions: false, lent: None };
+        let taken = TerminalToRestore { output, input, before, kitty: false, extensions: false, lent: None };
         if let Ok(mut slot) = TAKEN.lock() {
             *slot = Some(taken);
         }
@@ -214,7 +214,7 @@ fn reopen(given: BorrowedFd<'_>, path: &str) -> io::Result<(OwnedFd, bool)> {
     }
 }
 
-fn with_taken<T>(work: impl FnOnce(&mut Taken) -> T) -> Option<T> {
+fn with_taken<T>(work: impl FnOnce(&mut TerminalToRestore) -> T) -> Option<T> {
     TAKEN.lock().ok()?.as_mut().map(work)
 }
 

@@ -26,7 +26,7 @@ mod vt;
 
 pub use modes::{Modes, MouseEncoding, MouseMode};
 pub use options::{Options, Rgb, Size};
-pub use outbox::Event;
+pub use outbox::TermEvent;
 pub use screen::cell::{Attrs, Cell, Color, Style, Underline};
 pub use status::{ProgramState, ProgramStatus};
 pub use term::{Cursor, CursorShape, Term};

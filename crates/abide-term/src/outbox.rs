@@ -12,7 +12,7 @@ const MAX_EVENT_BYTES: usize = 2 << 20;
 
 /// Something that happened and is not part of the picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum TermEvent {
     /// BEL.
     Bell,
     /// The window title changed.
@@ -35,7 +35,7 @@ pub enum Event {
     Status(ProgramStatus),
 }
 
-impl Event {
+impl TermEvent {
     fn bytes(&self) -> usize {
         match self {
             Self::Title(text) | Self::Progress(text) => text.len(),
@@ -51,7 +51,7 @@ impl Event {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     replies: Vec<u8>,
-    events: VecDeque<Event>,
+    events: VecDeque<TermEvent>,
     event_bytes: usize,
 }
 
@@ -62,8 +62,8 @@ impl Outbox {
         }
     }
 
-    pub(crate) fn event(&mut self, event: Event) {
-        if event == Event::Bell && self.events.back() == Some(&Event::Bell) {
+    pub(crate) fn event(&mut self, event: TermEvent) {
+        if event == TermEvent::Bell && self.events.back() == Some(&TermEvent::Bell) {
             return;
         }
         self.event_bytes += event.bytes();
@@ -78,7 +78,7 @@ impl Outbox {
         std::mem::take(&mut self.replies)
     }
 
-    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+    pub(crate) fn take_events(&mut self) -> Vec<TermEvent> {
         self.event_bytes = 0;
         std::mem::take(&mut self.events).into()
     }

@@ -2,7 +2,7 @@
 
 use crate::modes::{Mode, Modes};
 use crate::options::{Options, Rgb, Size};
-use crate::outbox::Event;
+use crate::outbox::TermEvent;
 use crate::parse::parser::Parser;
 use crate::screen::cell::{Cell, Style};
 use crate::screen::print::cell_text;
@@ -84,7 +84,7 @@ impl Term {
 
     /// What happened since the last call. Bounded: the oldest events give way.
     #[must_use]
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<TermEvent> {
         self.vt.outbox.take_events()
     }
 

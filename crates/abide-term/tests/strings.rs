@@ -3,10 +3,10 @@
 
 mod common;
 
-use abide_term::{Event, Options, ProgramState, Size, Term};
+use abide_term::{Options, ProgramState, Size, Term, TermEvent};
 use common::{fed, full_text, reply, shows, state, term};
 
-fn events(input: &str) -> Vec<Event> {
+fn events(input: &str) -> Vec<TermEvent> {
     fed(input).take_events()
 }
 
@@ -14,7 +14,7 @@ fn events(input: &str) -> Vec<Event> {
 fn titles_are_set_and_stripped_of_controls() {
     assert_eq!(fed("\x1b]0;both\x07").title(), "both");
     assert_eq!(fed("\x1b]2;a\x01b\u{85}c\r\n\x1b\\").title(), "abc");
-    assert_eq!(events("\x1b]1;icon\x07\x1b]2;t\x07"), [Event::Title("t".into())]);
+    assert_eq!(events("\x1b]1;icon\x07\x1b]2;t\x07"), [TermEvent::Title("t".into())]);
     assert_eq!(fed(&format!("\x1b]2;{}\x07", "x".repeat(10_000))).title().len(), 4096);
     assert_eq!(fed(&format!("\x1b]2;{}\x07", "x".repeat(100_000))).title(), "");
 }
@@ -38,12 +38,13 @@ fn the_directory_is_remembered() {
 
 #[test]
 fn notifications_are_events_and_progress_is_not() {
-    let notify = |text: &str, sequence: &str| Event::Notify { text: text.into(), sequence: sequence.into() };
+    let notify =
+        |text: &str, sequence: &str| TermEvent::Notify { text: text.into(), sequence: sequence.into() };
     assert_eq!(events("\x1b]9;done\x07"), [notify("done", "9;done")]);
     assert_eq!(events("\x1b]777;notify;build;ok\x07"), [notify("build: ok", "777;notify;build;ok")]);
-    assert_eq!(events("\x1b]9;4;1;50\x07"), [Event::Progress("9;4;1;50".into())]);
-    assert_eq!(events("\x1b]9;4;0\x07"), [Event::Progress("9;4;0;0".into())]);
-    assert_eq!(events("\x1b]133;D;1\x07"), [Event::Progress("133;D;1".into())]);
+    assert_eq!(events("\x1b]9;4;1;50\x07"), [TermEvent::Progress("9;4;1;50".into())]);
+    assert_eq!(events("\x1b]9;4;0\x07"), [TermEvent::Progress("9;4;0;0".into())]);
+    assert_eq!(events("\x1b]133;D;1\x07"), [TermEvent::Progress("133;D;1".into())]);
     assert_eq!(events("\x1b]99;i=1:a=report:c=1;hi\x07"), [notify("hi", "99;i=1;hi")]);
     assert_eq!(events("\x1b]99;e=1;aGk=\x07"), [notify("hi", "99;e=1;aGk=")]);
     for harmful in ["9;7;calc", "9;4;9;50", "9;4;1;x", "99;p=?;", "99;i=1:p=close;", "133;A"] {
@@ -51,14 +52,14 @@ fn notifications_are_events_and_progress_is_not() {
     }
     // What becomes a command of another terminal once the controls are gone stays text.
     assert_eq!(events("\x1b]9;\u{1}7;calc\x07"), [notify("7;calc", "9; 7;calc")]);
-    assert_eq!(events("\x07\x07"), [Event::Bell]);
+    assert_eq!(events("\x07\x07"), [TermEvent::Bell]);
 }
 
 #[test]
 fn writing_to_the_clipboard_is_an_event_and_asking_for_it_is_not_answered() {
     assert_eq!(
         events("\x1b]52;c;aGVsbG8=\x07"),
-        [Event::Clipboard { selection: "c".into(), data: b"hello".to_vec() }]
+        [TermEvent::Clipboard { selection: "c".into(), data: b"hello".to_vec() }]
     );
     assert_eq!(events("\x1b]52;p;?\x07\x1b]52;c;!!!\x07"), []);
     assert_eq!(reply("\x1b]52;p;?\x07"), "");
@@ -83,7 +84,7 @@ fn a_status_report_replaces_the_last() {
     let status = term.status().unwrap().clone();
     assert_eq!(status.state.as_str(), "blocked");
     assert_eq!(status.message.as_deref(), Some("approve Write: /x"));
-    assert_eq!(term.take_events().last(), Some(&Event::Status(status)));
+    assert_eq!(term.take_events().last(), Some(&TermEvent::Status(status)));
 }
 
 #[test]

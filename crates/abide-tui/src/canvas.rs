@@ -8,19 +8,19 @@ use crate::line::{Line, Tone, cell_width};
 
 /// One cell. A blank has no text; the right half of a wide character has no width.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Cell {
+struct CanvasCell {
     text: String,
     width: u8,
     tone: Tone,
 }
 
-const BLANK: Cell = Cell { text: String::new(), width: 1, tone: Tone::Plain };
+const BLANK: CanvasCell = CanvasCell { text: String::new(), width: 1, tone: Tone::Plain };
 
 /// A grid of cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Canvas {
     cols: usize,
-    cells: Vec<Cell>,
+    cells: Vec<CanvasCell>,
 }
 
 impl Canvas {
@@ -42,16 +42,16 @@ impl Canvas {
                 if x + width > end {
                     return;
                 }
-                row[x] = Cell { text: grapheme.to_owned(), width: width as u8, tone: span.tone };
+                row[x] = CanvasCell { text: grapheme.to_owned(), width: width as u8, tone: span.tone };
                 if width == 2 {
-                    row[x + 1] = Cell { width: 0, tone: span.tone, ..BLANK };
+                    row[x + 1] = CanvasCell { width: 0, tone: span.tone, ..BLANK };
                 }
                 x += width;
             }
         }
     }
 
-    fn rows(&self) -> impl Iterator<Item = &[Cell]> {
+    fn rows(&self) -> impl Iterator<Item = &[CanvasCell]> {
         self.cells.chunks(self.cols.max(1))
     }
 
@@ -59,7 +59,7 @@ impl Canvas {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for row in self.rows() {
-            let line: String = row.iter().map(Cell::shown).collect();
+            let line: String = row.iter().map(CanvasCell::shown).collect();
             text.push_str(line.trim_end());
             text.push('\n');
         }
@@ -72,13 +72,13 @@ impl Canvas {
     }
 }
 
-impl Cell {
+impl CanvasCell {
     fn shown(&self) -> &str {
         if self.text.is_empty() && self.width == 1 { " " } else { &self.text }
     }
 }
 
-fn encode(y: usize, row: &[Cell], colour: bool) -> Vec<u8> {
+fn encode(y: usize, row: &[CanvasCell], colour: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut pen = Tone::Plain;
     let used = row.iter().rposition(|cell| *cell != BLANK).map_or(0, |last| last + 1);

@@ -2,7 +2,7 @@
 
 use crate::canvas::Canvas;
 use crate::line::{Line, Tone};
-use crate::page::{Page, View};
+use crate::page::{Page, PageView};
 
 /// Wider, and lines become tiring to read.
 const WIDEST: usize = 104;
@@ -14,12 +14,12 @@ const SAMPLE: usize = 200;
 const ROOMY: usize = 80;
 
 /// A row inside the box, and whether the scroll bar is beside it.
-type Row = (Line, bool);
+type BoxRow = (Line, bool);
 
 /// Draws `page` on a screen of `size`, columns and rows.
-pub fn draw<A>(page: &Page<A>, view: &View, size: (usize, usize)) -> Canvas {
+pub fn draw<A>(page: &Page<A>, view: &PageView, size: (usize, usize)) -> Canvas {
     let (cols, rows) = size;
-    let layout = Layout::of(page, view, size);
+    let layout = BoxLayout::of(page, view, size);
     let mut inside = layout.inside(page, view);
     // Where there is no room for everything, what can be answered is more than what it is about.
     let excess = (inside.len() + layout.hints.len() + 3).saturating_sub(rows).min(inside.len());
@@ -54,12 +54,12 @@ pub fn draw<A>(page: &Page<A>, view: &View, size: (usize, usize)) -> Canvas {
 }
 
 /// How many rows of the list a screen of `size` shows.
-pub(crate) fn list_rows<A>(page: &Page<A>, view: &View, size: (usize, usize)) -> usize {
-    Layout::of(page, view, size).list
+pub(crate) fn list_rows<A>(page: &Page<A>, view: &PageView, size: (usize, usize)) -> usize {
+    BoxLayout::of(page, view, size).list
 }
 
 /// What goes into the box, and how much of it there is room for.
-struct Layout {
+struct BoxLayout {
     width: usize,
     /// Whether sections are kept apart by empty rows.
     gaps: bool,
@@ -73,8 +73,8 @@ struct Layout {
     hints: Vec<Line>,
 }
 
-impl Layout {
-    fn of<A>(page: &Page<A>, view: &View, (cols, rows): (usize, usize)) -> Self {
+impl BoxLayout {
+    fn of<A>(page: &Page<A>, view: &PageView, (cols, rows): (usize, usize)) -> Self {
         let margin = if cols >= ROOMY { 2 } else { 0 };
         let width = cols.saturating_sub(2 * margin).min(wanted(page).clamp(NARROWEST, WIDEST));
         let wrap = |lines: &[Line]| lines.iter().flat_map(|line| line.wrap(inner(width))).collect::<Vec<_>>();
@@ -99,20 +99,20 @@ impl Layout {
         Self { width, gaps, about, list, notes, choices, detail, hints }
     }
 
-    fn inside<A>(&self, page: &Page<A>, view: &View) -> Vec<Row> {
+    fn inside<A>(&self, page: &Page<A>, view: &PageView) -> Vec<BoxRow> {
         let plain = |lines: &[Line]| lines.iter().map(|line| (line.clone(), false)).collect::<Vec<_>>();
-        let filter: Vec<Row> = page.filters().then(|| (filter(view), false)).into_iter().collect();
+        let filter: Vec<BoxRow> = page.filters().then(|| (filter(view), false)).into_iter().collect();
         let (list, choices) = (self.items(page, view), self.choices(page, view));
         let (list, choices) = match page.list.is_empty() {
             true => (list, [filter, choices].concat()),
             false => ([filter, list].concat(), choices),
         };
         let sections = [plain(&self.about), list, plain(&self.notes), choices, plain(&self.detail)];
-        let gap: &[Row] = if self.gaps { &[(Line::default(), false)] } else { &[] };
+        let gap: &[BoxRow] = if self.gaps { &[(Line::default(), false)] } else { &[] };
         sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join(gap)
     }
 
-    fn items<A>(&self, page: &Page<A>, view: &View) -> Vec<Row> {
+    fn items<A>(&self, page: &Page<A>, view: &PageView) -> Vec<BoxRow> {
         let items = page.items(view);
         let top = view.top.min(items.len().saturating_sub(self.list));
         window(items.len(), top, self.list, |at| {
@@ -120,7 +120,7 @@ impl Layout {
         })
     }
 
-    fn choices<A>(&self, page: &Page<A>, view: &View) -> Vec<Row> {
+    fn choices<A>(&self, page: &Page<A>, view: &PageView) -> Vec<BoxRow> {
         let shown = page.shown(view);
         let at = shown.iter().position(|at| *at == view.marked).unwrap_or(0);
         let top = at.saturating_sub(self.choices / 2).min(shown.len().saturating_sub(self.choices));
@@ -159,7 +159,7 @@ fn share(room: usize, items: usize, shown: usize) -> (usize, usize) {
 }
 
 /// `rows` of `all` lines from `top` on, with a scroll bar if that is not all, and empty ones if there are too few.
-fn window(all: usize, top: usize, rows: usize, line: impl Fn(usize) -> Line) -> Vec<Row> {
+fn window(all: usize, top: usize, rows: usize, line: impl Fn(usize) -> Line) -> Vec<BoxRow> {
     let bar = (rows * rows / all.max(1)).max(1);
     // The bar is at the end only when there is nothing more to come.
     let start = if all > rows { top * rows.saturating_sub(bar) / (all - rows) } else { 0 };
@@ -170,7 +170,7 @@ fn window(all: usize, top: usize, rows: usize, line: impl Fn(usize) -> Line) -> 
     (0..rows).map(row).collect()
 }
 
-fn filter(view: &View) -> Line {
+fn filter(view: &PageView) -> Line {
     let line = Line::toned(Tone::Dim, "Filter: ");
     if !view.typing && view.filter.is_empty() {
         return line.and(Tone::Dim, "press /");
@@ -179,7 +179,7 @@ fn filter(view: &View) -> Line {
 }
 
 /// What the keys do.
-fn hints<A>(page: &Page<A>, view: &View, scrolls: bool) -> Vec<(&'static str, &'static str)> {
+fn hints<A>(page: &Page<A>, view: &PageView, scrolls: bool) -> Vec<(&'static str, &'static str)> {
     if view.typing {
         return vec![("type", "to find"), ("Enter", "done"), ("Esc", "show all")];
     }

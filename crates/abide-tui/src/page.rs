@@ -18,16 +18,16 @@ pub struct Page<A> {
     /// The choice that is marked at first.
     pub marked: usize,
     /// What Enter answers, where that is not the marked choice.
-    pub enter: Option<Key<A>>,
-    pub esc: Key<A>,
+    pub enter: Option<KeyAnswer<A>>,
+    pub esc: KeyAnswer<A>,
     /// What Ctrl-C answers, and what is answered when the terminal goes away or somebody ends us: it must do no harm.
-    pub lost: Key<A>,
+    pub lost: KeyAnswer<A>,
     /// The answer where the terminal goes away, if that is another one than Ctrl-C gives.
     pub unanswered: Option<A>,
 }
 
 /// What a key answers, and what the footer says of it.
-pub type Key<A> = (A, &'static str);
+pub type KeyAnswer<A> = (A, &'static str);
 
 /// A row of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl<A> Choice<A> {
 
 /// Where the operator is in a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct View {
+pub struct PageView {
     pub marked: usize,
     /// The first row of the list that is shown, among those that pass the filter.
     pub top: usize,
@@ -80,7 +80,7 @@ const MANY: usize = 6;
 
 impl<A> Page<A> {
     /// A page with nothing on it yet.
-    pub fn new(title: impl Into<String>, esc: Key<A>, lost: Key<A>) -> Self {
+    pub fn new(title: impl Into<String>, esc: KeyAnswer<A>, lost: KeyAnswer<A>) -> Self {
         let (title, marked, enter) = (title.into(), 0, None);
         let (about, list, notes, choices) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { title, about, list, notes, choices, marked, enter, esc, lost, unanswered: None }
@@ -95,8 +95,8 @@ impl<A> Page<A> {
     }
 
     /// The page as it is first seen.
-    pub fn view(&self) -> View {
-        View { marked: self.marked, ..View::default() }
+    pub fn view(&self) -> PageView {
+        PageView { marked: self.marked, ..PageView::default() }
     }
 
     /// Whether there is enough to make finding worth a key.
@@ -106,7 +106,7 @@ impl<A> Page<A> {
     }
 
     /// The rows of the list that pass the filter, with those that they belong to.
-    pub fn items(&self, view: &View) -> Vec<&Item> {
+    pub fn items(&self, view: &PageView) -> Vec<&Item> {
         let mut shown = Vec::new();
         let mut above = 0;
         for item in self.list.iter().rev() {
@@ -120,7 +120,7 @@ impl<A> Page<A> {
     }
 
     /// The choices that pass the filter, by their place in the page. A filter is for the list where there is one.
-    pub fn shown(&self, view: &View) -> Vec<usize> {
+    pub fn shown(&self, view: &PageView) -> Vec<usize> {
         let says = |choice: &Choice<A>| choice.detail.iter().any(|line| matches(line, &view.filter));
         let passes =
             |choice: &Choice<A>| !choice.hides || matches(&choice.line, &view.filter) || says(choice);
@@ -150,7 +150,7 @@ mod tests {
         let list = rows.map(|(level, text)| Item::new(level, text)).into();
         let page = Page { list, ..Page::new("", ((), ""), ((), "")) };
         let shown = |filter: &str| {
-            let view = View { filter: filter.into(), ..View::default() };
+            let view = PageView { filter: filter.into(), ..PageView::default() };
             page.items(&view).iter().map(|item| item.line.text()).collect::<Vec<_>>()
         };
         assert_eq!(shown("B.RS"), ["repo one", "files", "b.rs"]);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_sys::signals::Taken;
+use abide_sys::signals::TerminalSignals;
 use rustix::io::Errno;
 
 use crate::page::Page;
@@ -94,12 +94,12 @@ fn text<A: PartialEq>(page: &Page<A>) -> String {
 
 /// Standard input, until it ends or a signal comes.
 pub(crate) struct Stdin {
-    signals: Taken,
+    signals: TerminalSignals,
 }
 
 impl Stdin {
     pub fn take() -> io::Result<Self> {
-        Ok(Self { signals: Taken::take()? })
+        Ok(Self { signals: TerminalSignals::take()? })
     }
 
     /// Waits until there is something to read. False if it is time to give up.

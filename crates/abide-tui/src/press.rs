@@ -1,49 +1,49 @@
 //! What a key does to a page: moves the operator in it, or answers it.
 
 use crate::draw::list_rows;
-use crate::keys::Key;
-use crate::page::{Page, View};
+use crate::keys::DialogKey;
+use crate::page::{Page, PageView};
 
 /// Columns and rows of the screen that the operator looks at.
-type Size = (usize, usize);
+type ScreenSize = (usize, usize);
 
 /// Applies `key`. An answer ends the question.
 ///
 /// A digit only marks a row, so that `3` and Enter answer the same on every surface, and no single key typed a moment
 /// too late for somebody else decides anything that has not been given a letter of its own.
-pub fn press<A: Clone>(page: &Page<A>, view: &mut View, key: Key, size: Size) -> Option<A> {
+pub fn press<A: Clone>(page: &Page<A>, view: &mut PageView, key: DialogKey, size: ScreenSize) -> Option<A> {
     match key {
-        Key::Quit => return Some(page.lost.0.clone()),
-        Key::Esc if view.typing || !view.filter.is_empty() => clear(page, view),
-        Key::Esc => return Some(page.esc.0.clone()),
-        Key::Enter if view.typing => view.typing = false,
-        Key::Enter => {
+        DialogKey::Quit => return Some(page.lost.0.clone()),
+        DialogKey::Esc if view.typing || !view.filter.is_empty() => clear(page, view),
+        DialogKey::Esc => return Some(page.esc.0.clone()),
+        DialogKey::Enter if view.typing => view.typing = false,
+        DialogKey::Enter => {
             return match &page.enter {
                 Some((answer, _)) => Some(answer.clone()),
                 None => marked(page, view),
             };
         }
-        Key::Backspace if view.typing => {
+        DialogKey::Backspace if view.typing => {
             view.typing = view.filter.pop().is_some();
             filtered(page, view);
         }
-        Key::Char(ch) if view.typing => {
+        DialogKey::Char(ch) if view.typing => {
             view.filter.push(ch);
             filtered(page, view);
         }
-        Key::Char(ch) => return character(page, view, ch, size),
-        Key::Up => go(page, view, -1, size),
-        Key::Down => go(page, view, 1, size),
-        Key::Home => go(page, view, isize::MIN, size),
-        Key::End => go(page, view, isize::MAX, size),
-        Key::PageUp => turn(page, view, -1, size),
-        Key::PageDown => turn(page, view, 1, size),
-        Key::Backspace => {}
+        DialogKey::Char(ch) => return character(page, view, ch, size),
+        DialogKey::Up => go(page, view, -1, size),
+        DialogKey::Down => go(page, view, 1, size),
+        DialogKey::Home => go(page, view, isize::MIN, size),
+        DialogKey::End => go(page, view, isize::MAX, size),
+        DialogKey::PageUp => turn(page, view, -1, size),
+        DialogKey::PageDown => turn(page, view, 1, size),
+        DialogKey::Backspace => {}
     }
     None
 }
 
-fn character<A: Clone>(page: &Page<A>, view: &mut View, ch: char, size: Size) -> Option<A> {
+fn character<A: Clone>(page: &Page<A>, view: &mut PageView, ch: char, size: ScreenSize) -> Option<A> {
     if let Some(choice) = page.choices.iter().find(|choice| choice.key == Some(ch)) {
         return Some(choice.answer.clone());
     }
@@ -62,12 +62,12 @@ fn character<A: Clone>(page: &Page<A>, view: &mut View, ch: char, size: Size) ->
     None
 }
 
-fn marked<A: Clone>(page: &Page<A>, view: &View) -> Option<A> {
+fn marked<A: Clone>(page: &Page<A>, view: &PageView) -> Option<A> {
     page.shown(view).contains(&view.marked).then(|| page.choices[view.marked].answer.clone())
 }
 
 /// Moves the mark; the list, where nothing can be marked.
-fn go<A>(page: &Page<A>, view: &mut View, by: isize, size: Size) {
+fn go<A>(page: &Page<A>, view: &mut PageView, by: isize, size: ScreenSize) {
     if page.choices.is_empty() {
         return scroll(page, view, by, size);
     }
@@ -78,7 +78,7 @@ fn go<A>(page: &Page<A>, view: &mut View, by: isize, size: Size) {
 }
 
 /// Moves a screenful: the list, where there is one.
-fn turn<A>(page: &Page<A>, view: &mut View, by: isize, size: Size) {
+fn turn<A>(page: &Page<A>, view: &mut PageView, by: isize, size: ScreenSize) {
     if page.list.is_empty() {
         return go(page, view, by * 10, size);
     }
@@ -87,12 +87,12 @@ fn turn<A>(page: &Page<A>, view: &mut View, by: isize, size: Size) {
     scroll(page, view, by * rows.cast_signed(), size);
 }
 
-fn scroll<A>(page: &Page<A>, view: &mut View, by: isize, size: Size) {
+fn scroll<A>(page: &Page<A>, view: &mut PageView, by: isize, size: ScreenSize) {
     let last = page.items(view).len().saturating_sub(list_rows(page, view, size));
     view.top = view.top.min(last).saturating_add_signed(by).min(last);
 }
 
-fn clear<A>(page: &Page<A>, view: &mut View) {
+fn clear<A>(page: &Page<A>, view: &mut PageView) {
     view.typing = false;
     view.filter.clear();
     view.top = 0;
@@ -102,7 +102,7 @@ fn clear<A>(page: &Page<A>, view: &mut View) {
 }
 
 /// The filter has changed: what it found first is marked.
-fn filtered<A>(page: &Page<A>, view: &mut View) {
+fn filtered<A>(page: &Page<A>, view: &mut PageView) {
     view.top = 0;
     if page.list.is_empty() {
         let shown = page.shown(view);

@@ -4,11 +4,11 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_sys::signals::Taken;
+use abide_sys::signals::TerminalSignals;
 use abide_sys::terminal::{self, Terminal};
 
 use crate::draw::draw;
-use crate::keys::{Decoder, Key};
+use crate::keys::{DialogKey, KeyDecoder};
 use crate::page::Page;
 use crate::press::press;
 use crate::surface::SMALLEST;
@@ -21,16 +21,16 @@ const NO_CURSOR: &[u8] = b"\x1b[?25l";
 /// The terminal, while questions are asked on it. Dropping it gives it back.
 pub(crate) struct Stage {
     terminal: Terminal,
-    signals: Taken,
-    decoder: Decoder,
+    signals: TerminalSignals,
+    decoder: KeyDecoder,
     colour: bool,
     size: (usize, usize),
     /// What is on the screen, row by row.
     shown: Vec<Vec<u8>>,
 }
 
-enum Event {
-    Keys(Vec<Key>),
+enum DialogEvent {
+    Keys(Vec<DialogKey>),
     /// The screen has to be drawn anew.
     Redraw,
     /// Nobody is there any more, or nobody should be.
@@ -39,10 +39,16 @@ enum Event {
 
 impl Stage {
     pub fn open(colour: bool) -> io::Result<Self> {
-        let signals = Taken::take()?;
+        let signals = TerminalSignals::take()?;
         let terminal = Terminal::open()?;
-        let mut stage =
-            Self { terminal, signals, decoder: Decoder::default(), colour, size: (0, 0), shown: Vec::new() };
+        let mut stage = Self {
+            terminal,
+            signals,
+            decoder: KeyDecoder::default(),
+            colour,
+            size: (0, 0),
+            shown: Vec::new(),
+        };
         stage.enter()?;
         stage.terminal.discard_typed();
         Ok(stage)
@@ -67,9 +73,9 @@ impl Stage {
         loop {
             self.show(draw(page, &view, self.size).encode(self.colour));
             match self.next()? {
-                Event::Lost => return Ok(page.without_answer()),
-                Event::Redraw => {}
-                Event::Keys(keys) => {
+                DialogEvent::Lost => return Ok(page.without_answer()),
+                DialogEvent::Redraw => {}
+                DialogEvent::Keys(keys) => {
                     for key in keys {
                         if let Some(answer) = press(page, &mut view, key, self.size) {
                             return Ok(answer);
@@ -95,7 +101,7 @@ impl Stage {
         self.shown = rows;
     }
 
-    fn next(&mut self) -> io::Result<Event> {
+    fn next(&mut self) -> io::Result<DialogEvent> {
         loop {
             let more = if self.terminal.pending() > 0 { PollFlags::OUT } else { PollFlags::empty() };
             let mut fds = [
@@ -110,20 +116,20 @@ impl Stage {
                 return Ok(event);
             }
             if output && self.terminal.flush().is_err() {
-                return Ok(Event::Lost);
+                return Ok(DialogEvent::Lost);
             }
             if input {
                 let mut typed = [0; 256];
-                let Ok(n) = self.terminal.read(&mut typed) else { return Ok(Event::Lost) };
-                return Ok(Event::Keys(self.decoder.push(&typed[..n])));
+                let Ok(n) = self.terminal.read(&mut typed) else { return Ok(DialogEvent::Lost) };
+                return Ok(DialogEvent::Keys(self.decoder.push(&typed[..n])));
             }
             if ready == 0 {
-                return Ok(Event::Keys(self.decoder.give_up().into_iter().collect()));
+                return Ok(DialogEvent::Keys(self.decoder.give_up().into_iter().collect()));
             }
         }
     }
 
-    fn on_signal(&mut self) -> io::Result<Option<Event>> {
+    fn on_signal(&mut self) -> io::Result<Option<DialogEvent>> {
         let mut event = None;
         while let Some(signal) = self.signals.fd.next()? {
             match signal {
@@ -136,9 +142,9 @@ impl Stage {
                     self.terminal.leave();
                     self.enter()?;
                 }
-                _ => return Ok(Some(Event::Lost)),
+                _ => return Ok(Some(DialogEvent::Lost)),
             }
-            event = Some(Event::Redraw);
+            event = Some(DialogEvent::Redraw);
         }
         Ok(event)
     }

@@ -10,15 +10,15 @@ mod leaving;
 mod missing_directory;
 mod preserved;
 
-use abide_model::{Instance, InstanceId, Scope};
+use abide_model::{Instance, InstanceId, LaunchScope};
 
 use crate::line::{Line, Tone, table};
 use crate::page::Choice;
 
-pub use come_back::{Candidate, ComeBack, Launch, StartNew, come_back, come_back_page};
+pub use come_back::{Candidate, ComeBack, LaunchSubject, StartNew, come_back, come_back_page};
 pub use confirm::{Confirm, confirm, confirm_page};
 pub use evidence::{evidence_items, summary};
-pub use exit::{Seen, at_risk_page, exit_page, session_ended};
+pub use exit::{WorkShown, at_risk_page, exit_page, session_ended};
 pub use leaving::{Leaving, Live, Step, close_all_page, leaving, leaving_page, one_by_one_page, plan};
 pub use missing_directory::{MissingDirectoryAnswer, missing_directory, missing_directory_page};
 pub use preserved::{
@@ -36,7 +36,7 @@ pub struct Subject {
     /// What runs in it.
     pub agents: Vec<String>,
     /// What it was launched from.
-    pub scope: Scope,
+    pub scope: LaunchScope,
 }
 
 impl From<&Instance> for Subject {
@@ -73,7 +73,7 @@ fn launched_as(role: &str, agents: &str) -> String {
     if agents.is_empty() { role.to_owned() } else { format!("{role} ({agents})") }
 }
 
-fn scope(scope: &Scope) -> String {
+fn scope(scope: &LaunchScope) -> String {
     match &scope.workspace {
         Some(name) => format!("workspace {name}"),
         None => scope.dir.display().to_string(),

@@ -9,10 +9,10 @@ use std::fmt::Debug;
 
 use abide_model::decide::ExitChoice;
 use abide_model::leaving::Parting;
-use abide_tui::keys::Decoder;
+use abide_tui::keys::KeyDecoder;
 use abide_tui::page::Page;
 use abide_tui::press::press;
-use abide_tui::screens::{self, AskedBy, ComeBack, HostRepo, Leaving, Preserved, Seen, StartNew, Step};
+use abide_tui::screens::{self, AskedBy, ComeBack, HostRepo, Leaving, Preserved, StartNew, Step, WorkShown};
 use abide_tui::{Ask, Surface, plain};
 
 const UP: &str = "\x1b[A";
@@ -24,7 +24,7 @@ const ESC: &str = "\x1b";
 
 /// What `typed` answers on a screen of the usual size; `None` while the question is still open.
 fn typed<A: Clone>(page: &Page<A>, typed: &str) -> Option<A> {
-    let (mut decoder, mut view) = (Decoder::default(), page.view());
+    let (mut decoder, mut view) = (KeyDecoder::default(), page.view());
     let mut keys = decoder.push(typed.as_bytes());
     keys.extend(decoder.give_up());
     keys.into_iter().find_map(|key| press(page, &mut view, key, (80, 24)))
@@ -43,14 +43,14 @@ fn work_at_risk_is_acknowledged_or_one_goes_back_to_the_agent() {
     answers(
         &page,
         [
-            ("\r", Some(Seen::GoOn)),
-            (ESC, Some(Seen::Return)),
-            (CTRL_C, Some(Seen::Keep)),
+            ("\r", Some(WorkShown::GoOn)),
+            (ESC, Some(WorkShown::Return)),
+            (CTRL_C, Some(WorkShown::Keep)),
             ("jk \x1b[6~\x1b[5~3yq", None),
             ("/notes\r", None),
-            ("/notes\r\r", Some(Seen::GoOn)),
+            ("/notes\r\r", Some(WorkShown::GoOn)),
             ("/notes\x1b", None),
-            ("/notes\x1b\x1b\x1b", Some(Seen::Return)),
+            ("/notes\x1b\x1b\x1b", Some(WorkShown::Return)),
         ],
     );
 }
@@ -198,8 +198,8 @@ fn plain_text_is_answered_by_number_letter_or_enter() {
     assert_eq!(in_plain(&leaving, &["c"]), (Step::CloseAll, 0));
     assert_eq!(in_plain(&leaving, &["3"]), (Step::LeaveAll, 0));
     let at_risk = screens::at_risk_page(&demo::subject(), &demo::mounts());
-    assert_eq!(in_plain(&at_risk, &["1", ""]), (Seen::GoOn, 1));
-    assert_eq!(in_plain(&at_risk, &["0"]), (Seen::Return, 0));
+    assert_eq!(in_plain(&at_risk, &["1", ""]), (WorkShown::GoOn, 1));
+    assert_eq!(in_plain(&at_risk, &["0"]), (WorkShown::Return, 0));
 }
 
 #[test]

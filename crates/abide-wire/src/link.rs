@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::os_text::OsText;
-use crate::session::{Exit, SessionId, Size, SpawnSpec};
+use crate::session::{Exit, SessionId, SpawnSpec, TerminalSize};
 
 /// The version of what is said here. A mux refuses a keeper that says more than it knows.
 pub const LINK_VERSION: u32 = 1;
@@ -92,7 +92,7 @@ pub struct SessionInfo {
     /// Its process, which is also its process group and its terminal's session.
     pub pid: i32,
     /// The PTY's present size.
-    pub size: Size,
+    pub size: TerminalSize,
     /// How it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exited: Option<Exit>,
@@ -299,7 +299,7 @@ mod tests {
             argv: vec!["sh".into()],
             env: vec![("BIG".into(), "v".repeat(len).into())],
             cwd: "/".into(),
-            size: Size::default(),
+            size: TerminalSize::default(),
             umask: Some(0o22),
             meta: serde_json::json!({"agent": "x"}),
         };

@@ -20,12 +20,14 @@ pub use attach::{Attach, Bye, ByeReason, Colors, Resize, TerminalTrait};
 pub use connection::{CallError, Connection};
 pub use event::{Activity, Event, EventKind, EventMessage};
 pub use frame::{
-    Decoder, Frame, FrameError, HEADER_LEN, Kind, MAX_CLIENT_FRAME, MAX_FRAME, encode, encode_json, header,
+    Frame, FrameDecoder, FrameError, FrameKind, HEADER_LEN, MAX_CLIENT_FRAME, MAX_FRAME, encode, encode_json,
+    header,
 };
 pub use requests::{
-    Cell, Configure, Cursor, Done, Evidence, EvidenceReply, Focus, Format, Input, Kill, Rename, ResizeTo,
-    Send, SessionStatus, Shutdown, Signal, Snapshot, SnapshotReply, Spawn, SpawnReply, Statement, Status,
-    StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Wait, WaitOutcome, WaitReply,
+    Configure, Done, Evidence, EvidenceReply, Focus, Format, GetStatus, Input, Kill, Rename, ResizeTo, Send,
+    SessionStatus, Shutdown, Signal, Snapshot, SnapshotCell, SnapshotCursor, SnapshotReply, Spawn,
+    SpawnReply, Statement, StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Wait, WaitOutcome,
+    WaitReply,
 };
 pub use verb::{Call, Refusal, ReplyTo, Request, RequestError, Verb, error_code};
 

@@ -10,13 +10,13 @@ use crate::os_text::OsText;
 
 /// The size of a terminal in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Size {
+pub struct TerminalSize {
     /// Columns.
     pub cols: u16,
     pub rows: u16,
 }
 
-impl Default for Size {
+impl Default for TerminalSize {
     fn default() -> Self {
         Self { cols: 80, rows: 24 }
     }
@@ -58,7 +58,7 @@ pub struct SpawnSpec {
     pub cwd: OsText,
     /// The terminal's first size.
     #[serde(default)]
-    pub size: Size,
+    pub size: TerminalSize,
     /// The file mode creation mask; the keeper's own where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
@@ -93,7 +93,7 @@ mod tests {
             argv: vec!["claude".into(), "--token=hunter2".into()],
             env: vec![("TOKEN".into(), "hunter2".into())],
             cwd: "/".into(),
-            size: Size::default(),
+            size: TerminalSize::default(),
             umask: None,
             meta: serde_json::Value::Null,
         };

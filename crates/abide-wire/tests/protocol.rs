@@ -12,13 +12,13 @@ use abide_model::watching::HookReport;
 use abide_wire::link::{Link, ToKeeper, ToMux};
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::protocol::{
-    Activity, Attach, Bye, ByeReason, Call, CallError, Colors, Configure, Connection, Decoder, Done, Event,
-    EventKind, EventMessage, Evidence, Focus, Format, HEADER_LEN, Hello, Input, Kill, Kind, MAX_CLIENT_FRAME,
-    MAX_FRAME, Refusal, Rename, ReplyTo, Request, Resize, ResizeTo, Send, SessionStatus, Shutdown, Signal,
-    Snapshot, Spawn, Status, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait, encode, encode_json,
-    error_code,
+    Activity, Attach, Bye, ByeReason, Call, CallError, Colors, Configure, Connection, Done, Event, EventKind,
+    EventMessage, Evidence, Focus, Format, FrameDecoder, FrameKind, GetStatus, HEADER_LEN, Hello, Input,
+    Kill, MAX_CLIENT_FRAME, MAX_FRAME, Refusal, Rename, ReplyTo, Request, Resize, ResizeTo, Send,
+    SessionStatus, Shutdown, Signal, Snapshot, Spawn, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait,
+    encode, encode_json, error_code,
 };
-use abide_wire::session::{Exit, SessionId, Size, SpawnSpec};
+use abide_wire::session::{Exit, SessionId, SpawnSpec, TerminalSize};
 use proptest::prelude::*;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -34,7 +34,7 @@ fn spec() -> SpawnSpec {
         argv: vec!["claude".into(), "--resume".into()],
         env: vec![("KEY".into(), "value".into())],
         cwd: "/work".into(),
-        size: Size { cols: 200, rows: 50 },
+        size: TerminalSize { cols: 200, rows: 50 },
         umask: Some(0o22),
         meta: serde_json::json!({"agent": "claude"}),
     }
@@ -67,13 +67,13 @@ fn every_verb() -> Vec<(serde_json::Value, Verb)> {
         transcript: Some("/t.jsonl".into()),
     };
     vec![
-        sample(Status {}, Verb::Status),
+        sample(GetStatus {}, Verb::GetStatus),
         snapshot(None, Format::Text),
         snapshot(Some(session()), Format::Cells),
         sample(Spawn { spec: Box::new(spec()), focus: true }, Verb::Spawn),
         sample(Kill { session: session() }, Verb::Kill),
         sample(Signal { session: session(), signal: 2 }, Verb::Signal),
-        sample(ResizeTo { session: session(), size: Size::default() }, Verb::ResizeTo),
+        sample(ResizeTo { session: session(), size: TerminalSize::default() }, Verb::ResizeTo),
         sample(Send { session: session(), input }, Verb::Send),
         wait(Until::Idle { quiet_ms: 100, background: Background::Counts }),
         wait(Until::Exit),
@@ -96,7 +96,7 @@ fn every_event() -> Vec<Event> {
         name: "n".into(),
         program: "p".into(),
         pid: 7,
-        size: Size::default(),
+        size: TerminalSize::default(),
         title: "t".into(),
         cwd: Some("/".into()),
         process_cwd: None,
@@ -119,7 +119,7 @@ fn every_event() -> Vec<Event> {
         Event::Title { session: session(), title: "t".into() },
         Event::Notification { session: session(), text: "n".into() },
         Event::Bell { session: session() },
-        Event::Resized { session: session(), size: Size::default() },
+        Event::Resized { session: session(), size: TerminalSize::default() },
         Event::Clients { attached: 2 },
         Event::Lost { count: 9 },
     ]
@@ -186,14 +186,14 @@ fn what_can_not_be_understood_gets_a_reply_that_says_why() {
 
 #[test]
 fn a_length_over_the_limit_is_refused_before_anything_is_kept_for_it() {
-    let mut decoder = Decoder::new(MAX_CLIENT_FRAME);
+    let mut decoder = FrameDecoder::new(MAX_CLIENT_FRAME);
     let mut header = u32::try_from(MAX_CLIENT_FRAME + 1).unwrap().to_le_bytes().to_vec();
-    header.push(Kind::Input as u8);
+    header.push(FrameKind::Input as u8);
     decoder.push(&header);
     assert_eq!(decoder.next().unwrap_err().length, MAX_CLIENT_FRAME + 1);
     let mut out = b"before".to_vec();
-    assert!(encode(Kind::Output, &vec![0; MAX_FRAME + 1], &mut out).is_err());
-    assert!(encode_json(Kind::Reply, &"x".repeat(MAX_FRAME), &mut out).is_err());
+    assert!(encode(FrameKind::Output, &vec![0; MAX_FRAME + 1], &mut out).is_err());
+    assert!(encode_json(FrameKind::Reply, &"x".repeat(MAX_FRAME), &mut out).is_err());
     assert_eq!(out, b"before");
 }
 
@@ -207,9 +207,9 @@ proptest! {
     ) {
         let mut stream = Vec::new();
         for (kind, payload) in &frames {
-            encode(Kind::from_byte(*kind).unwrap(), payload, &mut stream).unwrap();
+            encode(FrameKind::from_byte(*kind).unwrap(), payload, &mut stream).unwrap();
         }
-        let mut decoder = Decoder::new(MAX_CLIENT_FRAME);
+        let mut decoder = FrameDecoder::new(MAX_CLIENT_FRAME);
         let (mut rest, mut cuts, mut decoded) = (stream.as_slice(), cuts.iter().cycle(), Vec::new());
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min(*cuts.next().unwrap()));
@@ -228,7 +228,7 @@ proptest! {
         chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..20),
         limit in 0..2000usize,
     ) {
-        let mut decoder = Decoder::new(limit);
+        let mut decoder = FrameDecoder::new(limit);
         'stream: for chunk in &chunks {
             decoder.push(chunk);
             loop {
@@ -270,10 +270,12 @@ proptest! {
 }
 
 /// Answers like a mux would; `script` sees each frame and gives the bytes to send back.
-fn serve(mut script: impl FnMut(Option<Kind>, &[u8]) -> Vec<u8> + std::marker::Send + 'static) -> UnixStream {
+fn serve(
+    mut script: impl FnMut(Option<FrameKind>, &[u8]) -> Vec<u8> + std::marker::Send + 'static,
+) -> UnixStream {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     std::thread::spawn(move || {
-        let mut decoder = Decoder::new(MAX_FRAME);
+        let mut decoder = FrameDecoder::new(MAX_FRAME);
         let mut chunk = [0; 4096];
         while let Ok(n) = theirs.read(&mut chunk) {
             if n == 0 {
@@ -291,7 +293,7 @@ fn serve(mut script: impl FnMut(Option<Kind>, &[u8]) -> Vec<u8> + std::marker::S
     ours
 }
 
-fn frame(kind: Kind, message: &impl serde::Serialize) -> Vec<u8> {
+fn frame(kind: FrameKind, message: &impl serde::Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode_json(kind, message, &mut bytes).unwrap();
     bytes
@@ -300,23 +302,23 @@ fn frame(kind: Kind, message: &impl serde::Serialize) -> Vec<u8> {
 #[test]
 fn a_call_gets_its_own_reply_and_events_on_the_way_are_kept() {
     let stream = serve(|kind, payload| match kind {
-        Some(Kind::Hello) => frame(Kind::Hello, &Hello::ours()),
+        Some(FrameKind::Hello) => frame(FrameKind::Hello, &Hello::ours()),
         _ => {
             let request = Request::parse(payload).unwrap();
             let event = EventMessage { subscription: 1, event: Event::Bell { session: session() } };
-            let stale = frame(Kind::Reply, &ReplyTo::new(request.id + 1000, Ok("of another type")));
+            let stale = frame(FrameKind::Reply, &ReplyTo::new(request.id + 1000, Ok("of another type")));
             let reply = match request.verb {
                 Verb::Subscribe(_) => {
-                    frame(Kind::Reply, &ReplyTo::new(request.id, Ok(SubscribeReply { subscription: 1 })))
+                    frame(FrameKind::Reply, &ReplyTo::new(request.id, Ok(SubscribeReply { subscription: 1 })))
                 }
                 _ => frame(
-                    Kind::Reply,
+                    FrameKind::Reply,
                     &ReplyTo::<Done>::new(request.id, Err(Refusal::new("no", "not today"))),
                 ),
             };
             // A frame of a kind that does not exist yet must not disturb either.
             let newer = vec![1, 0, 0, 0, 200, b'?'];
-            [frame(Kind::Event, &event), stale, newer, reply].concat()
+            [frame(FrameKind::Event, &event), stale, newer, reply].concat()
         }
     });
     let mut connection = Connection::over(stream, SOON).unwrap();
@@ -328,12 +330,11 @@ fn a_call_gets_its_own_reply_and_events_on_the_way_are_kept() {
 
 #[test]
 fn a_mux_that_does_not_answer_is_given_up_on() {
-    let stream =
-        serve(
-            |kind, _| if kind == Some(Kind::Hello) { frame(Kind::Hello, &Hello::ours()) } else { Vec::new() },
-        );
+    let stream = serve(|kind, _| {
+        if kind == Some(FrameKind::Hello) { frame(FrameKind::Hello, &Hello::ours()) } else { Vec::new() }
+    });
     let mut connection = Connection::over(stream, SOON).unwrap();
-    let err = connection.call(&Status {}, Duration::from_millis(30)).unwrap_err();
+    let err = connection.call(&GetStatus {}, Duration::from_millis(30)).unwrap_err();
     assert!(matches!(err, CallError::TimedOut(_)), "{err}");
     let (silent, _other) = UnixStream::pair().unwrap();
     assert!(matches!(Connection::over(silent, Duration::from_millis(30)), Err(CallError::TimedOut(_))));
@@ -341,7 +342,7 @@ fn a_mux_that_does_not_answer_is_given_up_on() {
 
 #[test]
 fn a_peer_of_no_common_version_is_refused_with_both_sides_named() {
-    let stream = serve(|_, _| frame(Kind::Hello, &Hello { protocol: vec![77], ..Hello::ours() }));
+    let stream = serve(|_, _| frame(FrameKind::Hello, &Hello { protocol: vec![77], ..Hello::ours() }));
     let err = Connection::over(stream, SOON).unwrap_err();
     assert!(matches!(&err, CallError::Version(_)), "{err}");
     assert!(err.to_string().contains("77"), "{err}");
@@ -351,7 +352,7 @@ fn a_peer_of_no_common_version_is_refused_with_both_sides_named() {
 fn a_mux_that_says_good_bye_is_quoted_and_one_that_dies_is_noticed() {
     let bye =
         Bye { reason: ByeReason::Restarting, message: "the screen is being rebuilt".into(), exit: None };
-    let stream = serve(move |_, _| frame(Kind::Bye, &bye));
+    let stream = serve(move |_, _| frame(FrameKind::Bye, &bye));
     let err = Connection::over(stream, SOON).unwrap_err();
     assert!(err.to_string().contains("the screen is being rebuilt"), "{err}");
     let (ours, theirs) = UnixStream::pair().unwrap();

@@ -9,7 +9,7 @@ use abide_model::{sanitised, vars};
 use abide_store::{Store, refuse_foreign};
 use abide_sys::passwd;
 
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 use crate::print::Printer;
 
 /// What one run of abide works with: its home, its configuration, its output.
@@ -23,7 +23,7 @@ pub struct Context {
 
 impl Context {
     /// Finds out where things are and begins to log as `verb`.
-    pub fn for_verb(verb: &str) -> Outcome<Self> {
+    pub fn for_verb(verb: &str) -> VerbResult<Self> {
         let home = home()?;
         let config = dir(vars::XDG_CONFIG_HOME, ".config", &home)?.join("abide");
         let state = dir(vars::ABIDE_HOME, ".abide", &home)?;
@@ -40,12 +40,12 @@ impl Context {
     }
 
     /// Where configuration of every program is kept.
-    pub fn config_home(&self) -> Outcome<PathBuf> {
+    pub fn config_home(&self) -> VerbResult<PathBuf> {
         dir(vars::XDG_CONFIG_HOME, ".config", &self.home)
     }
 
     /// The store with its directories made, for verbs that write.
-    pub fn open_store(&self) -> Outcome<Store> {
+    pub fn open_store(&self) -> VerbResult<Store> {
         Store::open(self.store.layout().home().to_owned()).map_err(CommandError::failed)
     }
 
@@ -61,7 +61,7 @@ impl Context {
     }
 
     /// Asks a question whose safe answer is no. `flag` is what answers it where nobody can be asked.
-    pub fn confirm(&self, question: &str, flag: &str) -> Outcome<bool> {
+    pub fn confirm(&self, question: &str, flag: &str) -> VerbResult<bool> {
         if !self.can_ask() {
             return Err(CommandError::needs_answer(format!("{question} There is no terminal to ask on."))
                 .hint(format!("{flag} answers yes")));
@@ -74,7 +74,7 @@ impl Context {
 }
 
 /// The operator's home directory: what HOME says, or else the user database.
-fn home() -> Outcome<PathBuf> {
+fn home() -> VerbResult<PathBuf> {
     let not_absolute = "it would mean another directory wherever abide is run";
     match named_by(vars::HOME) {
         Some(home) if home.is_absolute() => Ok(home),
@@ -93,7 +93,7 @@ fn named_by(name: &str) -> Option<PathBuf> {
 }
 
 /// The directory named by the variable `name`, or `fallback` in the home directory.
-fn dir(name: &str, fallback: &str, home: &Path) -> Outcome<PathBuf> {
+fn dir(name: &str, fallback: &str, home: &Path) -> VerbResult<PathBuf> {
     match named_by(name) {
         Some(path) if path.is_absolute() => Ok(path),
         Some(path) => Err(CommandError::usage(format!("{name} is not an absolute path: {}", path.display()))),

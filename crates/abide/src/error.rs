@@ -8,7 +8,7 @@ use abide_model::text::sanitised_lines;
 
 /// The kind of failure, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FailureKind {
     Failed,
     Usage,
     /// An answer was needed and nobody could be asked.
@@ -20,32 +20,32 @@ enum Kind {
 /// A failure on its way to the operator.
 #[derive(Debug)]
 pub struct CommandError {
-    kind: Kind,
+    kind: FailureKind,
     message: String,
     hints: Vec<String>,
 }
 
 /// The result of a verb.
-pub type Outcome<T = ()> = Result<T, CommandError>;
+pub type VerbResult<T = ()> = Result<T, CommandError>;
 
 impl CommandError {
-    fn new(kind: Kind, message: impl Display) -> Self {
+    fn new(kind: FailureKind, message: impl Display) -> Self {
         Self { kind, message: message.to_string(), hints: Vec::new() }
     }
 
     /// Something failed.
     pub fn failed(message: impl Display) -> Self {
-        Self::new(Kind::Failed, message)
+        Self::new(FailureKind::Failed, message)
     }
 
     /// The command line can not be meant.
     pub fn usage(message: impl Display) -> Self {
-        Self::new(Kind::Usage, message)
+        Self::new(FailureKind::Usage, message)
     }
 
     /// A question has to be answered first, and there is no terminal to ask it on.
     pub fn needs_answer(message: impl Display) -> Self {
-        Self::new(Kind::NeedsAnswer, message)
+        Self::new(FailureKind::NeedsAnswer, message)
     }
 
     /// Adds what to do next.
@@ -57,10 +57,10 @@ impl CommandError {
     /// Tells the operator, and says with which code to exit.
     pub fn report(self) -> ExitCode {
         let code = match self.kind {
-            Kind::Failed => 1,
-            Kind::Usage => 2,
-            Kind::NeedsAnswer => 3,
-            Kind::NobodyReads => return ExitCode::SUCCESS,
+            FailureKind::Failed => 1,
+            FailureKind::Usage => 2,
+            FailureKind::NeedsAnswer => 3,
+            FailureKind::NobodyReads => return ExitCode::SUCCESS,
         };
         tracing::error!(code, "{}", self.message);
         let mut text = format!("abide: {}\n", self.message);
@@ -82,7 +82,7 @@ impl Display for CommandError {
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(Kind::NobodyReads, error),
+            io::ErrorKind::BrokenPipe => Self::new(FailureKind::NobodyReads, error),
             _ => Self::failed(error),
         }
     }

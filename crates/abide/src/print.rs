@@ -89,14 +89,14 @@ impl Printer {
     fn laid_out(&self, table: &Table) -> String {
         let mut text = String::new();
         let widths = table.widths(self.width);
-        let header = table.header.iter().map(|h| Cell::from((h, Tone::Strong))).collect();
+        let header = table.header.iter().map(|h| TableCell::from((h, Tone::Strong))).collect();
         for row in std::iter::once(&header).chain(&table.rows) {
             self.row(row, &widths, &mut text);
         }
         text
     }
 
-    fn row(&self, row: &[Cell], widths: &[usize], text: &mut String) {
+    fn row(&self, row: &[TableCell], widths: &[usize], text: &mut String) {
         for (cell, width) in row.iter().zip(widths) {
             let shown = cell.within(*width);
             text.push_str(&self.paint(cell.tone, &shown));
@@ -130,19 +130,19 @@ const LIST: std::ops::RangeInclusive<usize> = 16..=80;
 const LAST: usize = 8;
 
 /// What stands in one place of a table.
-pub struct Cell {
+pub struct TableCell {
     /// Several parts are a list, of which the last are counted where there is no room for them.
     parts: Vec<String>,
     tone: Tone,
 }
 
-impl<S: AsRef<str>> From<(S, Tone)> for Cell {
+impl<S: AsRef<str>> From<(S, Tone)> for TableCell {
     fn from((text, tone): (S, Tone)) -> Self {
         Self { parts: vec![sanitised(text.as_ref()).into_owned()], tone }
     }
 }
 
-impl Cell {
+impl TableCell {
     /// A list of `parts`.
     pub fn list(parts: impl IntoIterator<Item = String>) -> Self {
         let parts = parts.into_iter().map(|part| sanitised(&part).into_owned()).collect();
@@ -173,7 +173,7 @@ impl Cell {
 /// Rows under a header, columns as wide as their widest cell.
 pub struct Table {
     header: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
 }
 
 impl Table {
@@ -183,8 +183,8 @@ impl Table {
     }
 
     /// Adds a row. Whatever the cells hold, they print as one harmless line.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
-        let row: Vec<Cell> = cells.into_iter().map(Into::into).collect();
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<TableCell>>) {
+        let row: Vec<TableCell> = cells.into_iter().map(Into::into).collect();
         debug_assert_eq!(row.len(), self.header.len());
         self.rows.push(row);
     }
@@ -194,7 +194,7 @@ impl Table {
     fn widths(&self, limit: Option<usize>) -> Vec<usize> {
         let column = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
         let natural =
-            |(at, header): (usize, &&str)| column(at).map(Cell::width).fold(header.width(), usize::max);
+            |(at, header): (usize, &&str)| column(at).map(TableCell::width).fold(header.width(), usize::max);
         let mut widths: Vec<usize> = self.header.iter().enumerate().map(natural).collect();
         let last = widths.len().saturating_sub(1);
         let gaps = GAP * last;
@@ -274,7 +274,7 @@ mod tests {
         let cells = |scope| {
             let [id, status, scope] =
                 ["k7p9m2xq", "restorable (stopped)", scope].map(|cell| (cell, Tone::Plain));
-            [id.into(), status.into(), Cell::list(sessions.clone()), scope.into()]
+            [id.into(), status.into(), TableCell::list(sessions.clone()), scope.into()]
         };
         table.row(cells("/home/someone/shop"));
         let seen = |width| printed(&Printer { colour: false, width }, &table);
@@ -292,7 +292,7 @@ mod tests {
     fn a_long_list_is_counted_even_where_nobody_looks() {
         let mut table = Table::new(&["ID", "SESSIONS"]);
         let tabs = (1..=13).map(|n| format!("bash-{n} (idle 2h)"));
-        table.row([("k7p9m2xq", Tone::Plain).into(), Cell::list(tabs)]);
+        table.row([("k7p9m2xq", Tone::Plain).into(), TableCell::list(tabs)]);
         let line = printed(&Printer { colour: false, width: None }, &table);
         assert!(line.width() < 100 && line.ends_with(", +9\n"), "{line}");
     }

@@ -12,7 +12,7 @@ use abide_model::Timestamp;
 use abide_model::activity::{Evidence, SETTLE, Says, Source};
 use abide_model::conversation::Located;
 use abide_model::watching::HookReport;
-use abide_model::watching::{Look, Seen, Watched, Watcher};
+use abide_model::watching::{Watched, Watcher, WatcherFindings, WatcherInput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ impl Statement {
 
 /// What the launcher tells the mux about an agent's session, so that it can be watched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launch {
+pub struct AgentLaunch {
     pub agent: String,
     /// Where it keeps its conversations.
     pub config_dir: PathBuf,
@@ -83,12 +83,12 @@ pub struct Launch {
     pub rules: Value,
 }
 
-/// The key of a [`Launch`] in what the launcher tells the mux.
+/// The key of a [`AgentLaunch`] in what the launcher tells the mux.
 pub const LAUNCH: &str = "launch";
 
 /// Finds the watcher of a session.
 pub fn watch(session: Watched<'_>) -> Option<Box<dyn Watcher>> {
-    let launch: Launch = serde_json::from_value(session.meta.get(LAUNCH)?.clone()).ok()?;
+    let launch: AgentLaunch = serde_json::from_value(session.meta.get(LAUNCH)?.clone()).ok()?;
     Some(Box::new(AgentWatcher::new(crate::agent(&launch.agent), launch, session.pid)))
 }
 
@@ -96,22 +96,22 @@ pub fn watch(session: Watched<'_>) -> Option<Box<dyn Watcher>> {
 struct AgentWatcher {
     /// `None` for one of which only the operator knows something.
     agent: Option<&'static dyn Agent>,
-    launch: Launch,
+    launch: AgentLaunch,
     rules: Rules,
     registry: Option<Registry>,
     /// The conversation that the registry last named.
     registered: Option<String>,
-    hook: Held,
+    hook: DatedStatement,
     transcript: tail::Transcript,
-    title: Held,
-    screen: Held,
+    title: DatedStatement,
+    screen: DatedStatement,
 }
 
 /// A statement, and since when it is made.
 #[derive(Debug, Default)]
-struct Held(Option<(Statement, Instant)>);
+struct DatedStatement(Option<(Statement, Instant)>);
 
-impl Held {
+impl DatedStatement {
     fn set(&mut self, statement: Option<Statement>, now: Instant) {
         let since = self.0.as_ref().filter(|(held, _)| Some(held.says) == statement.as_ref().map(|s| s.says));
         let since = since.map_or(now, |(_, since)| *since);
@@ -129,13 +129,14 @@ fn evidence(source: Source, Statement { says, detail, question }: Statement, age
 }
 
 impl AgentWatcher {
-    fn new(agent: Option<&'static dyn Agent>, launch: Launch, pid: i32) -> Self {
+    fn new(agent: Option<&'static dyn Agent>, launch: AgentLaunch, pid: i32) -> Self {
         let signs = agent.map_or(Signs::NONE, |agent| agent.profile().signs);
         let own = Rules::deserialize(&launch.rules).unwrap_or_default();
         let rules = own.or(Rules::parse(signs.rules).unwrap_or_default());
         let registry = signs.registry.then(|| Registry::new(&launch.config_dir, pid));
         let transcript = tail::Transcript::new(signs.tail, launch.started);
-        let (hook, title, screen) = (Held::default(), Held::default(), Held::default());
+        let (hook, title, screen) =
+            (DatedStatement::default(), DatedStatement::default(), DatedStatement::default());
         Self { agent, launch, rules, registry, registered: None, hook, transcript, title, screen }
     }
 
@@ -164,13 +165,14 @@ impl AgentWatcher {
     fn begun_unheard(&mut self, lines: &[String], now: Instant) -> Option<String> {
         let tells = |signs: &Signs| signs.registry || signs.hooks.is_some() || signs.tail.is_none();
         let agent = self.agent.filter(|agent| !tells(&agent.profile().signs))?;
-        let works =
-            |held: &&Held| held.0.as_ref().is_some_and(|(statement, _)| statement.says == Says::Working);
+        let works = |held: &&DatedStatement| {
+            held.0.as_ref().is_some_and(|(statement, _)| statement.says == Says::Working)
+        };
         let (_, since) = [&self.title, &self.screen].into_iter().find(works)?.0.as_ref()?;
         let worked = now.saturating_duration_since(*since);
         // What shows that it works may come after what it has written by then.
         let began = SystemTime::now().checked_sub(worked)?;
-        let Launch { config_dir, cwd, conversation, started, .. } = &self.launch;
+        let AgentLaunch { config_dir, cwd, conversation, started, .. } = &self.launch;
         let last = self.transcript.written();
         // Of a conversation that was not written down yet nobody knows that it is not the one.
         let left = conversation.is_none() || last.is_some_and(|last| last + LAG < began);
@@ -197,7 +199,7 @@ impl AgentWatcher {
 }
 
 impl Watcher for AgentWatcher {
-    fn look(&mut self, look: &Look<'_>) -> Seen {
+    fn look(&mut self, look: &WatcherInput<'_>) -> WatcherFindings {
         let now = look.now;
         let registered = self.registry.as_mut().and_then(Registry::look);
         let mut conversation = None;
@@ -228,7 +230,11 @@ impl Watcher for AgentWatcher {
             .map(|(statement, modified)| evidence(Source::Transcript, statement, age(modified)));
         let held = [(Source::Hook, &self.hook), (Source::Title, &self.title), (Source::Screen, &self.screen)];
         let held = held.into_iter().filter_map(|(source, held)| held.evidence(source, now));
-        Seen { evidence: registered.into_iter().chain(said).chain(held).collect(), conversation, inferred }
+        WatcherFindings {
+            evidence: registered.into_iter().chain(said).chain(held).collect(),
+            conversation,
+            inferred,
+        }
     }
 
     fn file(&self) -> Option<PathBuf> {
@@ -241,7 +247,7 @@ impl Watcher for AgentWatcher {
         }
         if let Some(statement) = hooks::meaning(report) {
             // The same event again is news: it is what makes the word fresh.
-            self.hook = Held(Some((statement, now)));
+            self.hook = DatedStatement(Some((statement, now)));
         }
     }
 }

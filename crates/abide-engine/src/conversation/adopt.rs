@@ -61,7 +61,7 @@ fn way_there(dir: &Path) -> &'static str {
 
 /// A conversation that was found, and how its agent is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct AdoptedConversation {
     /// The agent's name, as `abide load` takes it.
     pub agent: String,
     id: String,
@@ -77,7 +77,7 @@ pub fn find(
     dir: &Path,
     agent: Option<&str>,
     take: &Take,
-) -> Result<Taken, TakeError> {
+) -> Result<AdoptedConversation, TakeError> {
     let (word, fork) = match take {
         Take::Adopt(word) => (word, false),
         Take::Fork(word) => (word, true),
@@ -123,12 +123,24 @@ fn taken(
     transcript: Option<PathBuf>,
     held_in: Option<PathBuf>,
     fork: bool,
-) -> Taken {
-    Taken { agent: place.name.clone(), id, transcript, held_in, config_dir: place.dir.clone(), fork }
+) -> AdoptedConversation {
+    AdoptedConversation {
+        agent: place.name.clone(),
+        id,
+        transcript,
+        held_in,
+        config_dir: place.dir.clone(),
+        fork,
+    }
 }
 
 /// A conversation that is on disk, for a session in `dir`.
-fn of_disk(place: &Place, candidate: Candidate, dir: &Path, fork: bool) -> Result<Taken, TakeError> {
+fn of_disk(
+    place: &Place,
+    candidate: Candidate,
+    dir: &Path,
+    fork: bool,
+) -> Result<AdoptedConversation, TakeError> {
     let Candidate { id, path, cwd, .. } = candidate;
     let elsewhere = Some(cwd).filter(|cwd| cwd != dir);
     match elsewhere {
@@ -146,7 +158,7 @@ fn cannot_be_seen(place: &Place, dir: &Path, id: &str) -> bool {
 }
 
 /// The conversation of the session that `word` names, or of the one agent in the instance that it names.
-fn of_session(store: &Store, word: &str) -> Result<Option<Taken>, TakeError> {
+fn of_session(store: &Store, word: &str) -> Result<Option<AdoptedConversation>, TakeError> {
     let Ok(found) = target::find(store, word) else { return Ok(None) };
     let meant = |session: &&Session| match found.session {
         Some(id) => session.id == id,
@@ -164,7 +176,7 @@ fn of_session(store: &Store, word: &str) -> Result<Option<Taken>, TakeError> {
     if agent.transcript(&setup.config_dir, &session.cwd, &bound.id) == Located::Missing {
         return Err(not_in_one());
     }
-    Ok(Some(Taken {
+    Ok(Some(AdoptedConversation {
         agent: session.agent.clone().ok_or_else(not_in_one)?,
         id: bound.id,
         transcript: bound.transcript,
@@ -174,7 +186,7 @@ fn of_session(store: &Store, word: &str) -> Result<Option<Taken>, TakeError> {
     }))
 }
 
-impl Taken {
+impl AdoptedConversation {
     /// Makes sure that nothing is in it that would write to it too, as long as the result is held.
     pub(crate) fn claim(&self, store: &Store, settings: &Settings) -> Result<Claims, TakeError> {
         let claims = Claims::take(store)?;

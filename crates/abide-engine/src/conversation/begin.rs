@@ -22,7 +22,7 @@ use crate::running::connect;
 use crate::start::launch::LaunchContext;
 
 /// How an agent's session is started.
-pub(crate) struct Launch {
+pub(crate) struct PreparedLaunch {
     pub argv: Vec<String>,
     /// What the operator should know about it.
     pub notices: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) fn prepare(
     instance: &Instance,
     session: &Session,
     env: &mut BTreeMap<OsString, OsString>,
-) -> Result<Option<Launch>, Error> {
+) -> Result<Option<PreparedLaunch>, Error> {
     let Some(name) = &session.agent else {
         log(instance, session, None, reason::NO_AGENT, "");
         return Ok(None);
@@ -66,7 +66,7 @@ pub(crate) fn prepare(
     let hooks = described.and_then(|described| described.hooks);
     let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules, hooks };
     let watched = activity::arrange(ctx, instance, session, run, &mut argv, env);
-    Ok(Some(Launch { argv, notices, watched }))
+    Ok(Some(PreparedLaunch { argv, notices, watched }))
 }
 
 /// How the session's agent is set up: as at its first start.

@@ -27,7 +27,7 @@ const MAX_REPORTS: u64 = 256 * 1024;
 
 /// How closely to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum LookDepth {
     /// As often as anybody lists: what is known already is not searched for again.
     Brief,
     /// While something can be asked that can not be asked later.
@@ -48,7 +48,12 @@ struct HookReport {
 
 /// Finds out which conversations the sessions of `instance` are in, writes down what is new, and keeps copies. `live` is
 /// what its capsule says, if that runs. Gives the instance as it is now.
-pub fn follow(store: &Store, mut instance: Instance, live: Option<&StatusReply>, look: Look) -> Instance {
+pub fn follow(
+    store: &Store,
+    mut instance: Instance,
+    live: Option<&StatusReply>,
+    look: LookDepth,
+) -> Instance {
     if let Some(live) = live {
         instance = agents_below::note(store, instance, live);
     }
@@ -78,7 +83,7 @@ pub fn follow(store: &Store, mut instance: Instance, live: Option<&StatusReply>,
 /// Looks closely at the instance while there is somebody to look at: when it has come up, and before it ends.
 pub fn look_closely(store: &Store, instance: &Instance) {
     let live = connect::status(&connect::instance_dir(store, instance.id)).ok();
-    follow(store, instance.clone(), live.as_ref(), Look::Close);
+    follow(store, instance.clone(), live.as_ref(), LookDepth::Close);
 }
 
 /// What agents reported in this run of the instance, the newest first.
@@ -132,7 +137,7 @@ fn sightings(
     setup: &Setup,
     reports: &[&HookReport],
     live: Option<&StatusReply>,
-    look: Look,
+    look: LookDepth,
 ) -> Vec<Sighting> {
     let seen = |id: &str, origin, transcript: Option<PathBuf>| Sighting {
         id: id.to_owned(),
@@ -143,7 +148,7 @@ fn sightings(
     let origin = |report: &HookReport| if report.event == INFERRED { Origin::Inferred } else { Origin::Hook };
     let reported = reports.first().map(|r| seen(&r.conversation, origin(r), r.transcript.clone()));
     let mut sightings: Vec<Sighting> = reported.into_iter().collect();
-    let close = look == Look::Close || session.conversation.is_none();
+    let close = look == LookDepth::Close || session.conversation.is_none();
     let running = live.into_iter().flat_map(|status| &status.sessions);
     if let Some(process) = running.into_iter().find(|s| s.id == session.id && s.exit.is_none()) {
         let open = open(agent, setup, process.pid, close);

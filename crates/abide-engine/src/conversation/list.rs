@@ -20,15 +20,15 @@ use crate::start::moved;
 
 /// What a list of conversations says; a promise to scripts, described in `docs/json.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listing {
+pub struct ConversationList {
     /// The version of this shape.
     pub version: u32,
     /// The conversations, the newest first.
-    pub conversations: Vec<Row>,
+    pub conversations: Vec<ConversationRow>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct ConversationRow {
     /// The agent that it was held with, as it is started.
     pub agent: String,
     /// The agent's id of it.
@@ -76,7 +76,7 @@ pub(crate) struct KnownConversation<'a> {
 
 /// The conversations held in `dir`, or in any directory. What was held in a tree of an instance, or before the directory
 /// was moved, belongs to the directory that the instance was launched from.
-pub fn list(ctx: &LaunchContext<'_>, dir: Option<&Path>) -> Result<Listing, Error> {
+pub fn list(ctx: &LaunchContext<'_>, dir: Option<&Path>) -> Result<ConversationList, Error> {
     let places = places(ctx.settings, &ctx.env, &ctx.home);
     let recorded = recorded_places(ctx.store, dir)?;
     let claims = Claims::take(ctx.store)?;
@@ -91,14 +91,18 @@ pub fn list(ctx: &LaunchContext<'_>, dir: Option<&Path>) -> Result<Listing, Erro
         let key = (known.place.agent.name().to_owned(), known.place.dir.clone());
         let live = holders.get(&key).and_then(|holders| holders.holder(&known.candidate.id, None, &claims));
         let owner = owners.get(&known.candidate.id).cloned();
-        Row { astray: claims.astray_in(&known.candidate.id), ..row(known, owner, live) }
+        ConversationRow { astray: claims.astray_in(&known.candidate.id), ..row(known, owner, live) }
     };
-    let mut rows: Vec<Row> = known.iter().map(row).collect();
+    let mut rows: Vec<ConversationRow> = known.iter().map(row).collect();
     rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
-    Ok(Listing { version: 1, conversations: rows })
+    Ok(ConversationList { version: 1, conversations: rows })
 }
 
-fn row(known: &KnownConversation<'_>, owner: Option<(Claim, String)>, live: Option<HeldBy>) -> Row {
+fn row(
+    known: &KnownConversation<'_>,
+    owner: Option<(Claim, String)>,
+    live: Option<HeldBy>,
+) -> ConversationRow {
     let KnownConversation { place, candidate } = known;
     let bound = owner.as_ref().is_some_and(|(claim, _)| *claim == Claim::Held);
     let (process, within) = match live {
@@ -111,7 +115,7 @@ fn row(known: &KnownConversation<'_>, owner: Option<(Claim, String)>, live: Opti
         (None, None) => Claim::Free,
     };
     let within = within.map(|name| name.trim_start_matches("ab-").to_owned());
-    Row {
+    ConversationRow {
         agent: place.name.clone(),
         id: candidate.id.clone(),
         title: candidate.title.clone().or_else(|| place.agent.title(&candidate.path)),
@@ -223,7 +227,7 @@ fn owners(store: &Store) -> Result<HashMap<String, (Claim, String)>, Error> {
     for entry in store.trashed()?.iter().filter_map(|entry| entry.content.as_ref().ok()) {
         note(&mut owners, entry, |_| Claim::Left);
     }
-    for instance in store.list()?.iter().filter_map(abide_store::Entry::sound) {
+    for instance in store.list()?.iter().filter_map(abide_store::StoreEntry::sound) {
         let in_it = |session: &Session, id: &str| session.conversation.as_ref().is_some_and(|c| c.id == id);
         note(&mut owners, instance, |id| {
             if instance.sessions.iter().any(|s| in_it(s, id)) { Claim::Held } else { Claim::Left }

@@ -11,7 +11,8 @@ use abide_model::evidence::Verdict;
 use abide_model::session::Exit;
 use abide_model::status::{Ending, Gone, Kept};
 use abide_model::{
-    Decided, Event, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, Timestamp,
+    Decided, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, StatusEvent,
+    Timestamp,
 };
 use abide_store::{InstanceLock, Store, outcomes};
 use abide_sys::{clock, crash, host};
@@ -22,7 +23,7 @@ use abide_wire::session::Exit as ProcessExit;
 use abide_wire::supervisor_lock::{Claim, remove_stale_socket};
 
 use crate::conversation::current;
-use crate::conversation::current::Look;
+use crate::conversation::current::LookDepth;
 use crate::end::session_end;
 use crate::error::Error;
 use crate::running::processes::SessionProcesses;
@@ -35,7 +36,7 @@ const TO_RELEASE_LOCK: Duration = Duration::from_secs(5);
 
 /// What became of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FinishOutcome {
     /// It is still running.
     Running,
     /// It is kept, for this reason.
@@ -51,7 +52,7 @@ pub enum Outcome {
 /// the next look.
 ///
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
-pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<FinishOutcome, Error> {
     // Without it others look at the trees a second time, which does no harm.
     let _claim = Claim::finishing(&connect::instance_dir(store, id));
     let finished = decide_and_carry_out(store, id, policy);
@@ -90,7 +91,7 @@ pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<I
     let instance = store.update(id, |instance| -> Result<Instance, Error> {
         let judged = liveness::of(store, instance);
         liveness::require_known(id, &judged)?;
-        let event = Event::RemovalTakenBack { runs: judged.decision == Liveness::Alive };
+        let event = StatusEvent::RemovalTakenBack { runs: judged.decision == Liveness::Alive };
         instance.apply(&event, "the operator took its removal back", clock::now())?;
         Ok(instance.clone())
     })?;
@@ -98,10 +99,14 @@ pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<I
         .map_err(|problem| Error::Other(format!("{} is kept, but {problem}", id.display_name())))
 }
 
-fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<Outcome, Error> {
+fn decide_and_carry_out(
+    store: &Store,
+    id: InstanceId,
+    policy: Option<Policy>,
+) -> Result<FinishOutcome, Error> {
     let instance_dir = connect::instance_dir(store, id);
     if !is_over(store, &store.read(id)?)? {
-        return Ok(Outcome::Running);
+        return Ok(FinishOutcome::Running);
     }
     let (mut lock, record, verdict) = looked_at(store, id, &instance_dir, policy)?;
     let mut instance = lock.instance().clone();
@@ -116,11 +121,11 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
     if instance.status.status == Status::Active {
         // It may have been started again while its trees were looked at.
         if !is_over(store, &instance)? {
-            return Ok(Outcome::Running);
+            return Ok(FinishOutcome::Running);
         }
         let (mut event, mut because) = decision_on(&instance, record.as_ref(), policy, verdict);
-        if let (Event::LeftFinishing(_), Some(guest)) = (&event, trees::guest(store, id)) {
-            (event, because) = (Event::LeftKeeping(Kept::Unknown), guest);
+        if let (StatusEvent::LeftFinishing(_), Some(guest)) = (&event, trees::guest(store, id)) {
+            (event, because) = (StatusEvent::LeftKeeping(Kept::Unknown), guest);
         }
         tracing::info!(%id, "finish: {because}");
         // Whatever the table refuses stays as it is, and is looked at again below.
@@ -149,7 +154,7 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
             crash::point("engine.finish.trashed");
             tracing::info!(%id, %name, "removed: {because}");
             note_outcome(store, &instance, "removed", &because);
-            Ok(Outcome::Removed { because, left })
+            Ok(FinishOutcome::Removed { because, left })
         }
         Status::Restorable(_) => {
             // Not before the decision is on disk: without its socket a run that goes on could not be reached.
@@ -160,9 +165,9 @@ fn decide_and_carry_out(store: &Store, id: InstanceId, policy: Option<Policy>) -
             if decided {
                 note_outcome(store, &instance, "kept", &because);
             }
-            Ok(Outcome::Kept(because))
+            Ok(FinishOutcome::Kept(because))
         }
-        _ => Ok(Outcome::Running),
+        _ => Ok(FinishOutcome::Running),
     }
 }
 
@@ -176,7 +181,7 @@ fn looked_at(
 ) -> Result<(InstanceLock, Option<ExitRecord>, Verdict), Error> {
     loop {
         let active = store.read(id).ok().filter(|instance| instance.status.status == Status::Active);
-        let seen = active.map(|instance| current::follow(store, instance, None, Look::Brief));
+        let seen = active.map(|instance| current::follow(store, instance, None, LookDepth::Brief));
         let record = seen.as_ref().and_then(|instance| record_of(instance_dir, instance));
         let verdict = seen.map_or(Verdict::Unknown, |i| verdict(store, &i, record.as_ref(), policy));
         let lock = store.lock(id)?;
@@ -201,7 +206,7 @@ pub fn as_it_is(store: &Store, instance: Instance) -> Instance {
             .is_some_and(|record| record.reason == Some(StopReason::Operator));
     let mut stopped = instance.clone();
     let because = "the operator stopped it, which could not be written down; the next `abide ls` tries again";
-    let event = Event::CapsuleGone(Gone::Stopped);
+    let event = StatusEvent::CapsuleGone(Gone::Stopped);
     match was_stopped && stopped.apply(&event, because, clock::now()).is_ok() {
         true => stopped,
         false => instance,
@@ -251,41 +256,41 @@ fn decision_on(
     record: Option<&ExitRecord>,
     policy: Option<Policy>,
     verdict: Verdict,
-) -> (Event, String) {
+) -> (StatusEvent, String) {
     let stopped = match record.and_then(|record| record.reason) {
         Some(StopReason::LastSessionEnded) => {
             // Nobody has decided that this is the end of it.
             if let Some(why) = instance.sessions.iter().find_map(Session::cut_short) {
-                return (Event::CapsuleGone(Gone::Crashed), why);
+                return (StatusEvent::CapsuleGone(Gone::Crashed), why);
             }
             Stopped::LastSessionEnded
         }
         Some(StopReason::Sigterm) => Stopped::Signalled,
         Some(StopReason::Fatal) => Stopped::Fatal,
         Some(StopReason::Operator) => {
-            return (Event::CapsuleGone(Gone::Stopped), "the operator stopped it".to_owned());
+            return (StatusEvent::CapsuleGone(Gone::Stopped), "the operator stopped it".to_owned());
         }
         None => return gone_without_a_word(instance, record),
     };
     let policy = instance.policy.or(policy).unwrap_or(Policy::Keep);
     let Decided { decision, reason } = decide::leave(&Leaving { policy, stopped, verdict });
     let event = match decision {
-        Leave::Finish(why) => Event::LeftFinishing(why),
-        Leave::Keep(kept) => Event::LeftKeeping(kept),
+        Leave::Finish(why) => StatusEvent::LeftFinishing(why),
+        Leave::Keep(kept) => StatusEvent::LeftKeeping(kept),
     };
     (event, reason.into_owned())
 }
 
 /// What held the sessions died without writing why.
-fn gone_without_a_word(instance: &Instance, record: Option<&ExitRecord>) -> (Event, String) {
+fn gone_without_a_word(instance: &Instance, record: Option<&ExitRecord>) -> (StatusEvent, String) {
     let recorded = || record.map(|record| record.keeper.boot.clone());
     let boot = instance.started_on.as_ref().map(|start| start.boot.clone()).or_else(recorded);
     match (boot, record) {
         (Some(boot), _) if boot != host::boot_id() => {
-            (Event::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned())
+            (StatusEvent::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned())
         }
-        (_, Some(_)) => (Event::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned()),
-        (_, None) => (Event::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()),
+        (_, Some(_)) => (StatusEvent::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned()),
+        (_, None) => (StatusEvent::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()),
     }
 }
 
@@ -352,7 +357,7 @@ fn stop_processes(store: &Store, instance_dir: &InstanceDir, instance: &Instance
 }
 
 fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {
-    let line = outcomes::Outcome {
+    let line = outcomes::OutcomeRecord {
         at: clock::now(),
         id: instance.id,
         scope: instance.scope.short_name(),
@@ -385,8 +390,8 @@ pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
     let verdict = store.read(id).map_or(Verdict::Unknown, |instance| trees::verdict(store, &instance));
     let cleared = store.update(id, |instance| -> Result<(), Error> {
         let event = match verdict {
-            Verdict::Clean if !keep => Event::StarterDied { at_risk: false },
-            _ => Event::SetupFailed,
+            Verdict::Clean if !keep => StatusEvent::StarterDied { at_risk: false },
+            _ => StatusEvent::SetupFailed,
         };
         let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());
         // It left no process, which a look from another PID namespace could not see.
@@ -399,7 +404,7 @@ pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
 }
 
 /// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
-pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<Outcome, Error> {
+pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<FinishOutcome, Error> {
     if let Some(guest) = trees::guest_of(store, seen) {
         let name = seen.id.display_name();
         return Err(Error::Other(format!("{name} can not be removed: {guest}; eject that first")));
@@ -413,7 +418,7 @@ pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Re
                 "{name} was started again meanwhile; look at it and decide anew"
             )));
         }
-        instance.apply(&Event::Discarded(why), because, clock::now())?;
+        instance.apply(&StatusEvent::Discarded(why), because, clock::now())?;
         Ok(())
     })?;
     finish(store, seen.id, None)

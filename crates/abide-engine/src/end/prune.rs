@@ -8,7 +8,7 @@ use abide_git::{Forgotten, Registration};
 use abide_model::evidence::MountEvidence;
 use abide_model::status::Ending;
 use abide_model::{Decided, Instance, Status};
-use abide_store::{Entry, ReadError, Store, TrashName};
+use abide_store::{ReadError, Store, StoreEntry, TrashName};
 use abide_sys::clock;
 
 use crate::end::{finish, trash};
@@ -24,7 +24,7 @@ const TO_LOOK: Duration = Duration::from_secs(20);
 
 /// What the operator wants looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct PruneRequest {
     /// Only what has been kept, unattended, for longer than this.
     pub older_than: Option<Duration>,
     /// Only instances of this scope.
@@ -88,10 +88,11 @@ pub fn plan(
     store: &Store,
     config: &ConfigDir,
     settings: &Settings,
-    request: &Request,
+    request: &PruneRequest,
 ) -> Result<Plan, Error> {
     let entries = reconcile::reconcile(store, config)?;
-    let kept: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(|i| fits(i, request)).collect();
+    let kept: Vec<&Instance> =
+        entries.iter().filter_map(StoreEntry::sound).filter(|i| fits(i, request)).collect();
     let left_alone = if request.restorable { 0 } else { kept.len() };
     let chosen = if request.restorable { kept } else { Vec::new() };
     let processes = SessionProcesses::look();
@@ -107,7 +108,7 @@ pub fn plan(
     let blank = entries.is_empty() && trashed.is_empty() && !store.layout().outcomes_file().exists();
     let (worktrees, doubtful) = if blank { (Vec::new(), orphans) } else { (orphans, Vec::new()) };
     let is_stuck = |instance: &&Instance| matches!(instance.status.status, Status::Ending(_));
-    let stuck = entries.iter().filter_map(Entry::sound).filter(is_stuck).cloned().collect();
+    let stuck = entries.iter().filter_map(StoreEntry::sound).filter(is_stuck).cloned().collect();
     let (trash, orphaned) = (trash::expired(store, settings, None)?, keepers::orphaned(store));
     Ok(Plan { instances, trash, worktrees, doubtful, stuck, orphaned, left_alone })
 }
@@ -124,7 +125,7 @@ fn orphans(dir: &Path, store: &Store, trashed: &[TrashName]) -> Vec<Registration
     known.into_iter().filter(|one| ours(&one.tree) && gone(one.id) && !one.tree.exists()).collect()
 }
 
-fn fits(instance: &Instance, request: &Request) -> bool {
+fn fits(instance: &Instance, request: &PruneRequest) -> bool {
     let kept = matches!(instance.status.status, Status::Restorable(_));
     let age = instance.status.since.age(clock::now());
     let old = request.older_than.is_none_or(|limit| age > limit);

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use abide_config::ConfigDir;
 use abide_keeper::OperatorStop;
 use abide_model::status::Gone;
-use abide_model::{Event, Instance, InstanceId, Liveness, Status};
+use abide_model::{Instance, InstanceId, Liveness, Status, StatusEvent};
 use abide_store::Store;
 use abide_sys::clock;
 
 use crate::conversation::current;
 use crate::end::finish;
-use crate::end::finish::Outcome;
+use crate::end::finish::FinishOutcome;
 use crate::error::Error;
 use crate::reconcile;
 use crate::running::{connect, liveness, processes};
@@ -21,15 +21,15 @@ use crate::substrate;
 const TO_START: Duration = Duration::from_secs(10);
 
 /// Ends everything that runs of the instance `id`; what became of it then.
-pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Outcome, Error> {
+pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<FinishOutcome, Error> {
     let Some(mut instance) = after_its_start(store, config, id)? else {
         let because = "its start was cut short, and nothing in it was at risk".to_owned();
-        return Ok(Outcome::Removed { because, left: Vec::new() });
+        return Ok(FinishOutcome::Removed { because, left: Vec::new() });
     };
     if matches!(instance.status.status, Status::Ending(_)) {
         instance = finish::take_back(store, id, &|notice| tracing::info!(%id, "{notice}"))?;
         if instance.status.status != Status::Active {
-            return Ok(Outcome::Kept("its removal was taken back".to_owned()));
+            return Ok(FinishOutcome::Kept("its removal was taken back".to_owned()));
         }
     }
     let judged = liveness::of(store, &instance);
@@ -42,11 +42,11 @@ pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Outcome
         return Err(Error::StillRuns(id));
     }
     match finish::finish(store, id, reconcile::policy(config, &instance)) {
-        Ok(Outcome::Running) => Err(Error::StillRuns(id)),
+        Ok(FinishOutcome::Running) => Err(Error::StillRuns(id)),
         Err(Error::Store(error)) if error.is_full() => Err(Error::EndedUnwritten { id, error }),
-        Ok(Outcome::Kept(because)) if judged.decision == Liveness::Dead => {
+        Ok(FinishOutcome::Kept(because)) if judged.decision == Liveness::Dead => {
             note_nothing_left(store, id)?;
-            Ok(Outcome::Kept(because))
+            Ok(FinishOutcome::Kept(because))
         }
         ended => ended,
     }
@@ -78,7 +78,7 @@ pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), Error> {
             )));
         }
         let because = "the operator says that nothing of it runs any more";
-        instance.apply(&Event::CapsuleGone(Gone::HostLost), because, clock::now())?;
+        instance.apply(&StatusEvent::CapsuleGone(Gone::HostLost), because, clock::now())?;
         instance.started_on = None;
         Ok(())
     })

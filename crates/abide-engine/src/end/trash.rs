@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_config::Settings;
-use abide_model::retention::{self, Contents, Held, Limits};
+use abide_model::retention::{self, Contents, Limits, TrashedDir};
 use abide_model::{Decided, Instance, InstanceId};
 use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
@@ -100,9 +100,9 @@ pub fn expired(
     let held = |name: &TrashName| {
         let bytes = store.trash_size(name, until).unwrap_or(0);
         let contents = if store.trash_holds_work(name) { Contents::PerhapsWork } else { Contents::NoWork };
-        Held { since: name.when, bytes, contents }
+        TrashedDir { since: name.when, bytes, contents }
     };
-    let held: Vec<Held> = names.iter().map(held).collect();
+    let held: Vec<TrashedDir> = names.iter().map(held).collect();
     let limits = Limits {
         keep: Duration::from_secs(u64::from(settings.trash.keep_days) * 86_400),
         bytes: settings.trash.max_size.bytes(),

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use abide_config::{Name, Settings, Workspace};
 use abide_model::session::Exit;
-use abide_model::status::Refusal;
-use abide_model::{Event, Instance, InstanceId, Session, Substrate, vars};
+use abide_model::status::StatusRefusal;
+use abide_model::{Instance, InstanceId, Session, StatusEvent, Substrate, vars};
 use abide_places::host::scope::ScopeOutcome;
 use abide_store::Store;
 use abide_sys::clock;
 use abide_wire::os_text::OsText;
-use abide_wire::session::{Size, SpawnSpec};
+use abide_wire::session::{SpawnSpec, TerminalSize};
 use abide_wire::supervisor_lock::Claim;
 
 use crate::conversation::begin;
@@ -38,7 +38,7 @@ pub struct LaunchContext<'a> {
     /// The `abide` that supervises: this very program.
     pub exe: PathBuf,
     /// The first size of the terminal, until somebody attaches.
-    pub size: Size,
+    pub size: TerminalSize,
     /// Whether resumed agents go on by themselves with a turn that was cut, this once.
     pub continue_turn: bool,
     /// The set-up command that is configured now; none where the configuration can not be read.
@@ -102,7 +102,7 @@ pub fn start(ctx: &LaunchContext<'_>, instance: &Instance, claim: Claim) -> Resu
 pub fn claim(store: &Store, id: InstanceId) -> Result<Claim, Error> {
     Claim::starting(&connect::instance_dir(store, id)).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
-            Error::ResumeRefused { id, why: Refusal("another process is starting it") }
+            Error::ResumeRefused { id, why: StatusRefusal("another process is starting it") }
         }
         _ => Error::Other(format!("{} cannot be started: {error}", id.display_name())),
     })
@@ -132,8 +132,7 @@ fn faults(ctx: &LaunchContext<'_>, id: InstanceId) -> Vec<String> {
 fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), Error> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
-        for left in processes::end_leftovers(&connect::instance_dir(ctx.store, instance.id), instance.id)?
-        {
+        for left in processes::end_leftovers(&connect::instance_dir(ctx.store, instance.id), instance.id)? {
             (ctx.progress)(&format!("{left} of its last run still ran, and was ended"));
         }
     }
@@ -150,7 +149,7 @@ fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome,
             Substrate::Capsule => "the capsule runs",
             Substrate::Tmux => "its tmux session runs",
         };
-        let _ = instance.apply(&Event::Launched, because, clock::now());
+        let _ = instance.apply(&StatusEvent::Launched, because, clock::now());
         instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
         for missing in &report.not_started {
             tracing::warn!(id = %instance.id, session = %missing.session, "did not start: {}", missing.why);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use abide_config::{Name, Role, Settings};
 use abide_model::program::{self, AGENTS, Program, Wanted};
 use abide_model::{
-    Decided, EnvRef, Extra, Instance, InstanceId, Isolation, Place, Policy, Recipe, Scope, Session,
+    Decided, EnvRef, Extra, Instance, InstanceId, Isolation, LaunchScope, Place, Policy, Recipe, Session,
     Substrate, vars,
 };
 use abide_store::{ResolveError, Store};
@@ -26,7 +26,7 @@ use crate::trees::{self, Wish};
 
 /// What the operator asked for.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct LoadRequest {
     /// An agent, `shell`, or any command.
     pub program: Option<String>,
     /// The known agent that the command ends in.
@@ -60,7 +60,7 @@ pub struct Loaded {
 }
 
 /// Starts a new instance.
-pub fn load(ctx: &LaunchContext<'_>, request: &Request) -> Result<Loaded, Error> {
+pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, Error> {
     let (asked, runs_as) = (request.program.as_deref(), request.runs_as.as_deref());
     let take = |take| adopt::find(ctx, &request.dir, runs_as.or(asked), take);
     let taken = request.take.as_ref().map(take).transpose()?;
@@ -131,7 +131,7 @@ fn named_latest(ctx: &LaunchContext<'_>, program: &Program, argv: Vec<String>, d
 }
 
 /// Refuses what a session on the host would not have: better no session than one without what it was to have.
-fn check(ctx: &LaunchContext<'_>, request: &Request, program: &Program) -> Result<(), Error> {
+fn check(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> Result<(), Error> {
     if request.place != Place::Host {
         let place = request.place;
         return Err(Error::Other(format!(
@@ -253,7 +253,7 @@ pub fn shell(env: &BTreeMap<OsString, OsString>) -> String {
 fn instance(
     ctx: &LaunchContext<'_>,
     id: InstanceId,
-    request: &Request,
+    request: &LoadRequest,
     program: &Program,
     argv: Vec<String>,
 ) -> Instance {
@@ -262,7 +262,7 @@ fn instance(
         Some((name, workspace)) => (Some(name.to_string()), workspace.mounts.as_slice()),
         None => (None, &[][..]),
     };
-    let scope = Scope { workspace: name, dir: request.dir.clone(), extra: Extra::new() };
+    let scope = LaunchScope { workspace: name, dir: request.dir.clone(), extra: Extra::new() };
     let mut recipe = Recipe::on_host(request.dir.clone());
     let instance_dir = ctx.store.layout().instance_dir(id);
     recipe.mounts = trees::plan(&request.dir, configured, &request.wish, &instance_dir);

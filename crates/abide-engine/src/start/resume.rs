@@ -4,13 +4,13 @@ use abide_agents::Fatal;
 use abide_keeper::LaunchError;
 use abide_model::brake::{Account, ResumeResult};
 use abide_model::session_end::Cut;
-use abide_model::{Event, Instance, InstanceId, Liveness, Session, Status};
-use abide_store::{Entry, Store};
+use abide_model::{Instance, InstanceId, Liveness, Session, Status, StatusEvent};
+use abide_store::{Store, StoreEntry};
 use abide_sys::{clock, host, process};
 
 use crate::conversation::begin;
 use crate::conversation::current;
-use crate::conversation::current::Look;
+use crate::conversation::current::LookDepth;
 use crate::end::finish;
 use crate::error::Error;
 use crate::running::{daemons, liveness};
@@ -34,13 +34,13 @@ pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Error>
     if let Some(missing) = moved::missing(ctx.store, &before) {
         return Err(Error::DirectoryMissing(missing));
     }
-    let before = current::follow(ctx.store, before, None, Look::Close);
+    let before = current::follow(ctx.store, before, None, LookDepth::Close);
     begin::refuse_open(ctx.store, &before)?;
     // Before it is written down that it starts: a look from another PID namespace goes by this alone.
     let claim = launch::claim(ctx.store, id)?;
     let instance = ctx.store.update(id, |instance| -> Result<Instance, Error> {
         refuse_running(ctx, instance)?;
-        let resume = Event::Resume { by: process::this() };
+        let resume = StatusEvent::Resume { by: process::this() };
         let refused = |why| Error::ResumeRefused { id, why };
         instance.apply(&resume, "resumed by the operator", clock::now()).map_err(refused)?;
         daemons::forget(instance);
@@ -86,14 +86,14 @@ fn refuse_running(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Er
 }
 
 /// The instances that a crash, a stop or a reboot took down, oldest first. What was kept on purpose is not among them.
-pub fn interrupted(entries: &[Entry]) -> Vec<&Instance> {
+pub fn interrupted(entries: &[StoreEntry]) -> Vec<&Instance> {
     use abide_model::status::Kept;
     let lost = |status: &Status| {
         matches!(status, Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost))
     };
     let sound = entries.iter().filter_map(|entry| match entry {
-        Entry::Sound(instance) => Some(instance),
-        Entry::Damaged { .. } => None,
+        StoreEntry::Sound(instance) => Some(instance),
+        StoreEntry::Damaged { .. } => None,
     });
     sound.filter(|instance| lost(&instance.status.status)).collect()
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use abide_model::{Instance, SessionId};
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_sys::signals::{self, SignalFd, Taken};
+use abide_sys::signals::{self, SignalFd, TerminalSignals};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::error::Error;
@@ -40,7 +40,7 @@ pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
     // send is passed on.
     command.process_group(0);
     let ending = [Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM].map(Signal::as_raw);
-    let taken = Taken::of(&ending).map_err(not_run)?;
+    let taken = TerminalSignals::of(&ending).map_err(not_run)?;
     signals::start_fresh(&mut command);
     signals::end_with_us(&mut command);
     let mut child = command.spawn().map_err(not_run)?;

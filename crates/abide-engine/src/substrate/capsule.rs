@@ -18,8 +18,8 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{
-    Configure, Connection, Evidence, EvidenceReply, Input, Kill, Send, Shutdown, Snapshot, SnapshotReply,
-    Spawn, Status, StatusReply, Until, Upgrade, Wait, WaitReply,
+    Configure, Connection, Evidence, EvidenceReply, GetStatus, Input, Kill, Send, Shutdown, Snapshot,
+    SnapshotReply, Spawn, StatusReply, Until, Upgrade, Wait, WaitReply,
 };
 use abide_wire::supervisor_lock::supervisor_lock;
 
@@ -56,7 +56,7 @@ impl Substrate for Capsule {
     }
 
     fn status(&self) -> Result<StatusReply, Trouble> {
-        Ok(connect::connect(&self.0)?.call(&Status {}, PATIENCE)?)
+        Ok(connect::connect(&self.0)?.call(&GetStatus {}, PATIENCE)?)
     }
 
     /// Asks through the mux, which tells whoever is attached; where that does not answer, asks the keeper by a signal.

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use abide_journal::snapshot;
 use abide_model::{InstanceId, Session, vars};
 use abide_places::tmux::pane_process as pane;
-use abide_places::tmux::pane_process::{Cause, End, Held, InPane, Launcher, Order};
+use abide_places::tmux::pane_process::{Cause, End, InPane, Launcher, Order, PaneSession};
 use abide_places::tmux::{self, HOME, ID, SESSION, Server, home_mark};
 use abide_store::Store;
 use abide_sys::{atomic, clock, signals};
@@ -19,7 +19,7 @@ use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::Snapshot;
-use abide_wire::session::{SessionId, Size, SpawnSpec};
+use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
 use abide_wire::supervisor_lock::PaneLock;
 
 use super::tmux::drawing;
@@ -55,7 +55,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
         }
     };
     enter_terminal(&mut order.spec);
-    let pane = Pane { instance_dir, server, id, home, name, order };
+    let pane = SessionInPane { instance_dir, server, id, home, name, order };
     if pane.hold(launcher)? {
         follow(id, exe)?;
     }
@@ -63,7 +63,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
 }
 
 /// One session, and the pane it is in.
-struct Pane {
+struct SessionInPane {
     instance_dir: InstanceDir,
     server: Server,
     id: InstanceId,
@@ -72,19 +72,19 @@ struct Pane {
     order: Order,
 }
 
-impl Pane {
+impl SessionInPane {
     /// Runs the session to its end and writes that down; whether it was the last of this run.
     fn hold(&self, launcher: Option<Launcher>) -> io::Result<bool> {
         let Order { generation, spec } = &self.order;
         self.show_past();
-        let held = Held::start(spec, &self.instance_dir);
+        let held = PaneSession::start(spec, &self.instance_dir);
         if let Ok(held) = &held {
             self.note_launch(held);
             let started = |record: &mut ExitRecord| record.session_started(spec, held.pid());
             ExitRecord::update(&self.instance_dir, *generation, started)?;
         }
         if let Some(launcher) = launcher {
-            launcher.tell(held.as_ref().map(Held::pid).map_err(Clone::clone));
+            launcher.tell(held.as_ref().map(PaneSession::pid).map_err(Clone::clone));
         }
         let held = held.map_err(io::Error::other)?;
         let mut end = held.wait()?;
@@ -96,7 +96,7 @@ impl Pane {
     }
 
     /// Writes down what whoever asks what the session is doing has to know. It runs without that, too.
-    fn note_launch(&self, held: &Held) {
+    fn note_launch(&self, held: &PaneSession) {
         let Order { generation, spec } = &self.order;
         let [parent, pid] = [std::process::id(), held.pid()].map(u32::cast_signed);
         let known = InPane { generation: *generation, parent, pid, meta: spec.meta.clone() };
@@ -139,7 +139,7 @@ impl Pane {
         if end.cause == Cause::Itself && panes.iter().all(|pane| pane.id != self.name) {
             end.cause = Cause::HungUp;
         }
-        let others: Vec<&tmux::Pane> = panes.iter().filter(|pane| pane.id != self.name).collect();
+        let others: Vec<&tmux::TmuxPane> = panes.iter().filter(|pane| pane.id != self.name).collect();
         let stopped = match end.cause {
             Cause::Itself | Cause::Closed => false,
             Cause::Stopped | Cause::Terminated => true,
@@ -152,7 +152,8 @@ impl Pane {
             record.note_ended_as_well(&end.daemons);
             let runs_on = record.sessions.iter().any(|session| session.exit.is_none());
             // What is no session, and what waits to be one, is there too.
-            let ended = |pane: &&tmux::Pane| record.sessions.iter().any(|s| s.id.to_string() == pane.session);
+            let ended =
+                |pane: &&tmux::TmuxPane| record.sessions.iter().any(|s| s.id.to_string() == pane.session);
             if record.reason.is_some() || runs_on || !others.iter().all(ended) {
                 return false;
             }
@@ -169,7 +170,7 @@ impl Pane {
     }
 }
 
-fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux::Pane>> {
+fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux::TmuxPane>> {
     let panes = server.panes().map_err(io::Error::other)?;
     Ok(panes.into_iter().filter(|pane| pane.is_of(id, home)).collect())
 }
@@ -177,12 +178,16 @@ fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux:
 /// The end of what a session showed when it last ended in a pane.
 pub(crate) fn last_screen(instance_dir: &InstanceDir, session: &SessionId) -> Option<Vec<String>> {
     let past = std::fs::read(instance_dir.scrollback(session)).ok()?;
-    let size = Size { cols: 200, rows: 50 };
+    let size = TerminalSize { cols: 200, rows: 50 };
     snapshot::drawn_by(session, size, &past, &Snapshot::default()).ok().map(|screen| screen.lines)
 }
 
 /// All that an earlier run of a session left, line by line as a pane of `size` shows it.
-pub(super) fn past(instance_dir: &InstanceDir, session: &SessionId, size: Size) -> Option<Vec<String>> {
+pub(super) fn past(
+    instance_dir: &InstanceDir,
+    session: &SessionId,
+    size: TerminalSize,
+) -> Option<Vec<String>> {
     let past = std::fs::read(instance_dir.scrollback(session)).ok()?;
     let whole = Snapshot { scrollback: true, ..Snapshot::default() };
     let mut lines = snapshot::drawn_by(session, size, &past, &whole).ok()?.lines;
@@ -212,7 +217,7 @@ fn beside(store: &Store, id: InstanceId, server: &Server, home: &str) -> io::Res
         argv: vec![shell.into()],
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         cwd: cwd.as_os_str().into(),
-        size: Size::default(),
+        size: TerminalSize::default(),
         umask: None,
         meta: serde_json::Value::Null,
     };

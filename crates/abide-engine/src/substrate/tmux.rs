@@ -17,17 +17,17 @@ use abide_keeper::OperatorStop;
 use abide_model::InstanceId;
 use abide_model::liveness::SupervisorLock;
 use abide_places::tmux::pane_process::{CLOSE, STOP};
-use abide_places::tmux::{Pane, Server, home_mark};
+use abide_places::tmux::{Server, TmuxPane, home_mark};
 use abide_store::Store;
 use abide_sys::process;
 use abide_term::input::keys;
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
-    Cursor, EvidenceReply, Input, Refusal, SessionStatus, Snapshot, SnapshotReply, StatusReply, Until,
-    WaitReply, error_code,
+    EvidenceReply, Input, Refusal, SessionStatus, Snapshot, SnapshotCursor, SnapshotReply, StatusReply,
+    Until, WaitReply, error_code,
 };
-use abide_wire::session::{Exit, SessionId, Size};
+use abide_wire::session::{Exit, SessionId, TerminalSize};
 use abide_wire::supervisor_lock::{PaneLock, supervisor_lock};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -61,14 +61,14 @@ impl Tmux {
     }
 
     /// The panes of this instance as they are now.
-    fn panes(&self) -> Result<Vec<Pane>, Trouble> {
+    fn panes(&self) -> Result<Vec<TmuxPane>, Trouble> {
         self.find_socket();
         let panes = self.server.panes().map_err(|error| self.trouble(error))?;
         Ok(panes.into_iter().filter(|pane| self.owns(pane)).collect())
     }
 
     /// The same as they were when somebody last asked for any of this server's.
-    fn surveyed(&self) -> Result<Vec<Pane>, Trouble> {
+    fn surveyed(&self) -> Result<Vec<TmuxPane>, Trouble> {
         self.find_socket();
         match &*self.survey.panes(&self.server) {
             Ok(panes) => Ok(panes.iter().filter(|pane| self.owns(pane)).cloned().collect()),
@@ -76,7 +76,7 @@ impl Tmux {
         }
     }
 
-    fn owns(&self, pane: &Pane) -> bool {
+    fn owns(&self, pane: &TmuxPane) -> bool {
         pane.is_of(self.id, &self.home)
     }
 
@@ -93,7 +93,7 @@ impl Tmux {
         }
     }
 
-    fn pane(&self, session: &SessionId) -> Result<Pane, Trouble> {
+    fn pane(&self, session: &SessionId) -> Result<TmuxPane, Trouble> {
         let found = self.panes()?.into_iter().find(|pane| pane.session == session.to_string());
         found.ok_or_else(|| {
             let text = format!("{} has no session {session} that runs", self.id.display_name());
@@ -105,7 +105,7 @@ impl Tmux {
         Trouble::Tmux { why: why.to_string(), socket: self.server.socket().to_owned() }
     }
 
-    fn described(&self, pane: &Pane) -> Option<SessionStatus> {
+    fn described(&self, pane: &TmuxPane) -> Option<SessionStatus> {
         let id: SessionId = pane.session.parse().ok()?;
         let recorded = self.record.sessions.iter().find(|session| session.id == id);
         let program = recorded.and_then(|session| session.argv.first());
@@ -244,7 +244,8 @@ impl Substrate for Tmux {
         let captured = self.server.capture(&pane.id, ask.scrollback).map_err(|error| self.trouble(error))?;
         let drawing = drawing(&captured);
         let mut reply = snapshot::drawn_by(session, size(&pane), &drawing, ask)?;
-        reply.cursor = Cursor { col: pane.cursor.0, row: pane.cursor.1, visible: pane.cursor_visible };
+        reply.cursor =
+            SnapshotCursor { col: pane.cursor.0, row: pane.cursor.1, visible: pane.cursor_visible };
         reply.alternate = pane.alternate;
         reply.title = abide_model::sanitised(&pane.title).to_string();
         Ok(reply)
@@ -304,8 +305,8 @@ pub(super) fn drawing(captured: &[u8]) -> Vec<u8> {
     lines.collect::<Vec<_>>().join(&b"\r\n"[..])
 }
 
-fn size(pane: &Pane) -> Size {
-    Size { cols: pane.size.0, rows: pane.size.1 }
+fn size(pane: &TmuxPane) -> TerminalSize {
+    TerminalSize { cols: pane.size.0, rows: pane.size.1 }
 }
 
 /// The process may be gone by now, which is as well.

@@ -19,14 +19,14 @@ use crate::evidence::merged;
 use crate::evidence::merged::Merged;
 use crate::evidence::refs;
 use crate::evidence::refs::{HEADS, REMOTES, Ref, STASH, TAGS, short};
-use crate::evidence::status::Status;
+use crate::evidence::status::GitStatus;
 use crate::gitdir::{self, Trail};
 
 /// What the question is about.
-pub(crate) struct View<'a> {
+pub(crate) struct AheadQuery<'a> {
     pub git: &'a Git,
     pub isolation: Isolation,
-    pub status: &'a Status,
+    pub status: &'a GitStatus,
     pub refs: &'a [Ref],
     pub trail: &'a Trail,
     /// The repository that the tree was taken from; none for one inside a tree, where what was recorded has to do.
@@ -62,7 +62,7 @@ impl Tip {
     }
 }
 
-impl View<'_> {
+impl AheadQuery<'_> {
     /// The ends of everything this tree made.
     fn tips(&self) -> Vec<Tip> {
         let ours = self.refs.iter().filter(|r| self.is_ours(r));
@@ -128,7 +128,7 @@ impl View<'_> {
     /// Adds to `found` what this tree holds that no remote and no other branch of the host has, and that the host did
     /// not have all the time, each with `prefix` before its name. `spare` is a directory for [`merged::into_any`].
     pub(crate) fn look(&self, spare: &Path, prefix: &str, found: &mut MountEvidence) -> Result<(), GitError> {
-        let mut safe = Safe::new(self.git, self.kept().map(|r| &r.oid));
+        let mut safe = SafeCommits::new(self.git, self.kept().map(|r| &r.oid));
         let mut tips = self.tips();
         let host_refs = self.host_refs(&mut safe, found);
         tips.retain(|tip| !safe.commits.contains(&tip.oid));
@@ -167,7 +167,7 @@ impl View<'_> {
     }
 
     /// The refs that the host has now, as far as it can be asked. Those of a clone's host are added to what is `safe`.
-    fn host_refs(&self, safe: &mut Safe, found: &mut MountEvidence) -> Option<Vec<Ref>> {
+    fn host_refs(&self, safe: &mut SafeCommits, found: &mut MountEvidence) -> Option<Vec<Ref>> {
         let host = self.host?;
         if self.isolation != Isolation::Clone {
             return Some(self.refs.to_vec());
@@ -180,7 +180,7 @@ impl View<'_> {
     }
 
     /// The commits that `tips` reach and that would be lost with the tree.
-    fn alone(&self, safe: &Safe, tips: &[Tip], host_refs: Option<&[Ref]>) -> Result<Alone, GitError> {
+    fn alone(&self, safe: &SafeCommits, tips: &[Tip], host_refs: Option<&[Ref]>) -> Result<Alone, GitError> {
         let tips = || tips.iter().map(Tip::oid);
         let mut commits = safe.beyond(tips())?;
         if commits.is_empty() {
@@ -209,7 +209,7 @@ impl View<'_> {
     /// comparison of commits finds them missing. What is none of a commit is taken out of `tips`.
     fn look_at_objects(
         &self,
-        safe: &Safe,
+        safe: &SafeCommits,
         prefix: &str,
         tips: &mut Vec<Tip>,
         found: &mut MountEvidence,
@@ -281,12 +281,12 @@ struct Alone {
 }
 
 /// Commits that are safe, with all that they reach.
-pub(crate) struct Safe {
+pub(crate) struct SafeCommits {
     git: Git,
     commits: HashSet<String>,
 }
 
-impl Safe {
+impl SafeCommits {
     pub(crate) fn new<'a>(git: &Git, commits: impl Iterator<Item = &'a String>) -> Self {
         Self { git: git.clone(), commits: commits.cloned().collect() }
     }

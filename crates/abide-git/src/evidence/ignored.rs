@@ -19,7 +19,7 @@ use abide_sys::run::RunError;
 use serde::{Deserialize, Serialize};
 
 use crate::command::Git;
-use crate::evidence::status::Status;
+use crate::evidence::status::GitStatus;
 use crate::gitdir;
 
 /// Directories that tools fill and can fill again.
@@ -96,7 +96,12 @@ pub(crate) struct Uncompared {
 
 /// Lists what the tree that `git` is in, with the git directory `dir`, holds and `status` did not compare. `nested` are
 /// the directories below it that are repositories of their own.
-pub(crate) fn of(git: &Git, dir: &Path, status: &Status, nested: &[PathBuf]) -> Result<Uncompared, RunError> {
+pub(crate) fn of(
+    git: &Git,
+    dir: &Path,
+    status: &GitStatus,
+    nested: &[PathBuf],
+) -> Result<Uncompared, RunError> {
     let mut found = list(git.dir(), &status.ignored, nested);
     // Git is asked about all files only if there is need: of a large tree it would print megabytes at every exit.
     let index = fs::read(dir.join("index")).unwrap_or_default();

@@ -9,16 +9,16 @@ use abide_model::evidence::{FileChange, MountEvidence};
 use crate::command::{Deadline, Git};
 use crate::error::GitError;
 use crate::evidence::Baseline;
-use crate::evidence::ahead::View;
+use crate::evidence::ahead::AheadQuery;
 use crate::evidence::ignored;
 use crate::evidence::ignored::{Ignored, Uncompared, named};
 use crate::evidence::linked::LinkedWorktrees;
 use crate::evidence::nested::NestedRepositories;
 use crate::evidence::refs;
 use crate::evidence::status;
-use crate::evidence::status::Status;
+use crate::evidence::status::GitStatus;
 use crate::gitdir;
-use crate::site::Record;
+use crate::site::TreeRecord;
 
 /// One of them as it is now.
 pub(crate) struct InnerRepository {
@@ -29,7 +29,7 @@ pub(crate) struct InnerRepository {
     place: PathBuf,
     /// Whether the git directory is kept for it by the repository around it.
     is_submodule: bool,
-    pub status: Status,
+    pub status: GitStatus,
     /// What the status says nothing of, by paths in the tree.
     pub uncompared: Uncompared,
 }
@@ -45,7 +45,7 @@ pub(crate) struct InnerRepositories {
 pub(crate) struct Around<'a> {
     pub tree: &'a Path,
     pub git_dir: &'a Path,
-    pub status: &'a Status,
+    pub status: &'a GitStatus,
     pub nested: &'a NestedRepositories,
     pub deadline: Deadline,
 }
@@ -87,7 +87,7 @@ impl InnerRepositories {
     }
 
     /// Whether the status of the repository around `place` names it, or a directory that it is in, as one entry.
-    fn is_named_around(&self, place: &Path, tree: &Status) -> bool {
+    fn is_named_around(&self, place: &Path, tree: &GitStatus) -> bool {
         let inner = self.found.iter().filter(|inner| place.starts_with(&inner.place));
         let nearest = inner.max_by_key(|inner| inner.place.components().count());
         let (status, place) = match nearest {
@@ -136,7 +136,7 @@ impl InnerRepository {
                 let git = Git::of_repository(&git_dir, around.deadline);
                 let head = git.try_run(["rev-parse", "--verify", "-q", "HEAD"])?.text();
                 let head = Some(head).filter(|head| !head.is_empty());
-                (Status { head, ..Status::default() }, Uncompared::default())
+                (GitStatus { head, ..GitStatus::default() }, Uncompared::default())
             }
         };
         Ok(Self { git_dir, files, place, is_submodule: false, status, uncompared })
@@ -146,7 +146,7 @@ impl InnerRepository {
     pub(crate) fn look(
         self,
         before: &Baseline,
-        record: &Record,
+        record: &TreeRecord,
         deadline: Deadline,
         found: &mut MountEvidence,
     ) -> Result<(), GitError> {
@@ -174,7 +174,7 @@ impl InnerRepository {
         let trail = gitdir::trail(&git, &self.git_dir)?;
         let linked = LinkedWorktrees::of(&self.git_dir, deadline)?;
         linked.add_to(found);
-        let view = View {
+        let view = AheadQuery {
             git: &git,
             isolation: Isolation::Clone,
             status: &self.status,

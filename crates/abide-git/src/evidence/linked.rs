@@ -11,7 +11,7 @@ use crate::evidence::ignored;
 use crate::evidence::refs;
 use crate::evidence::refs::Ref;
 use crate::evidence::status;
-use crate::evidence::status::Status;
+use crate::evidence::status::GitStatus;
 use crate::gitdir;
 
 /// Everything that such worktrees keep in one repository.
@@ -72,11 +72,11 @@ impl LinkedWorktrees {
 }
 
 /// The status of a worktree whose files are not there: what its index has, and HEAD has not.
-fn staged(git: &Git) -> Result<Status, GitError> {
+fn staged(git: &Git) -> Result<GitStatus, GitError> {
     let head = git.try_run(["rev-parse", "--verify", "-q", "HEAD"])?.text();
     let branch = git.try_run(["symbolic-ref", "-q", "--short", "HEAD"])?.text();
     let some = |text: String| Some(text).filter(|text| !text.is_empty());
-    let mut status = Status { head: some(head), branch: some(branch), ..Status::default() };
+    let mut status = GitStatus { head: some(head), branch: some(branch), ..GitStatus::default() };
     if status.head.is_some() {
         let out = git.run(["diff-index", "--cached", "--name-only", "-z", "HEAD", "--"])?;
         let names = out.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -11,7 +11,7 @@ use crate::command::Git;
 
 /// One answer of `git status`.
 #[derive(Debug, Default)]
-pub(crate) struct Status {
+pub(crate) struct GitStatus {
     /// The commit HEAD is at; none before the first.
     pub head: Option<String>,
     /// The branch HEAD is on, by its short name; none if it is detached.
@@ -29,13 +29,13 @@ pub(crate) struct Status {
 }
 
 /// Asks about the tree that `git` is in.
-pub(crate) fn of(git: &Git) -> Result<Status, RunError> {
+pub(crate) fn of(git: &Git) -> Result<GitStatus, RunError> {
     let out = git.run([
         "status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all",
         // A directory that matches a pattern is one entry and is not walked: `node_modules` costs nothing.
         "--ignored=matching", "--ignore-submodules=none", "--no-renames",
     ])?;
-    Ok(Status { complaints: complaints(&out.stderr), ..parse(&out.stdout) })
+    Ok(GitStatus { complaints: complaints(&out.stderr), ..parse(&out.stdout) })
 }
 
 /// What git says beside its answer: a directory that it could not open is missing there, and the answer looks clean.
@@ -45,8 +45,8 @@ fn complaints(stderr: &str) -> Vec<String> {
     said.map(|line| format!("git status: {line}")).collect()
 }
 
-fn parse(bytes: &[u8]) -> Status {
-    let mut status = Status::default();
+fn parse(bytes: &[u8]) -> GitStatus {
+    let mut status = GitStatus::default();
     for entry in bytes.split(|b| *b == 0).filter(|entry| entry.len() > 2) {
         let rest = &entry[2..];
         match entry[0] {
@@ -61,7 +61,7 @@ fn parse(bytes: &[u8]) -> Status {
     status
 }
 
-fn header(status: &mut Status, line: &str) {
+fn header(status: &mut GitStatus, line: &str) {
     match line.split_once(' ') {
         Some(("branch.oid", oid)) if oid != "(initial)" => status.head = Some(oid.to_owned()),
         Some(("branch.head", name)) if name != "(detached)" => status.branch = Some(name.to_owned()),
@@ -70,7 +70,7 @@ fn header(status: &mut Status, line: &str) {
 }
 
 /// Reads an entry that has `fields` fields before its path, of which those in `blobs` name blobs of the index.
-fn changed(status: &mut Status, entry: &[u8], fields: usize, blobs: std::ops::Range<usize>) {
+fn changed(status: &mut GitStatus, entry: &[u8], fields: usize, blobs: std::ops::Range<usize>) {
     let mut parts = entry.splitn(fields + 1, |b| *b == b' ');
     let head: Vec<_> = parts.by_ref().take(fields).map(String::from_utf8_lossy).collect();
     let (Some(code), Some(path)) = (head.first(), parts.next()) else { return };

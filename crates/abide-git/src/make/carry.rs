@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
 use crate::make::clone::without_credentials;
-use crate::make::source::Source;
+use crate::make::source::SourceRepository;
 
 /// The file in which a project lists what to carry over, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
@@ -26,7 +26,7 @@ pub(crate) struct Carried {
 
 /// Copies the files that git ignores and that `patterns` or the project's own list name.
 pub(crate) fn files(
-    source: &Source,
+    source: &SourceRepository,
     tree: &Path,
     patterns: &[String],
     deadline: Deadline,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
 use crate::evidence::refs::{HEADS, REMOTES, Ref};
-use crate::make::source::Source;
-use crate::site::Record;
+use crate::make::source::SourceRepository;
+use crate::site::TreeRecord;
 
 /// How the host's repository is read. What serves it asks whether it is safe by another path than the one that the
 /// operator's git was in, and does not hear of settings from here.
@@ -25,15 +25,15 @@ pub(crate) fn host_prefix(refs: &[Ref]) -> String {
 }
 
 /// Git that reads the host's repository without asking whether that is safe: the operator's git was in it before.
-fn trusting(git: &Git, source: &Source) -> Git {
+fn trusting(git: &Git, source: &SourceRepository) -> Git {
     git.clone().configured("safe.directory", &source.repo)
 }
 
 /// Makes a clone of `source` at `tree`, with what `record` says checked out.
 pub(crate) fn make(
     tree: &Path,
-    source: &Source,
-    record: &Record,
+    source: &SourceRepository,
+    record: &TreeRecord,
     deadline: Deadline,
 ) -> Result<(), GitError> {
     let settings = source.git.settings("--local", r"^(remote|branch|user|extensions)\.")?;
@@ -61,8 +61,8 @@ fn carry_setting(
     git: &Git,
     key: &str,
     value: &str,
-    source: &Source,
-    record: &Record,
+    source: &SourceRepository,
+    record: &TreeRecord,
 ) -> Result<(), GitError> {
     let (section, rest) = key.split_once('.').unwrap_or((key, ""));
     let (name, last) = rest.rsplit_once('.').unwrap_or(("", rest));
@@ -113,7 +113,7 @@ pub(crate) fn without_credentials(url: &str) -> String {
 }
 
 /// Gives the clone what the host knows of the remotes: a plain clone would take the host's branches for theirs.
-fn carry_remote_refs(git: &Git, source: &Source, host: &str) -> Result<(), GitError> {
+fn carry_remote_refs(git: &Git, source: &SourceRepository, host: &str) -> Result<(), GitError> {
     let mut remote = source.refs.iter().filter(|r| r.name.starts_with(REMOTES)).peekable();
     if remote.peek().is_none() {
         return Ok(());
@@ -126,7 +126,7 @@ fn carry_remote_refs(git: &Git, source: &Source, host: &str) -> Result<(), GitEr
     Ok(())
 }
 
-fn carry_sparse(git: &Git, source: &Source) -> Result<(), GitError> {
+fn carry_sparse(git: &Git, source: &SourceRepository) -> Result<(), GitError> {
     let setting = |name: &str| -> Result<bool, GitError> {
         Ok(source.git.try_run(["config", "--type=bool", name])?.text() == "true")
     };
@@ -148,7 +148,7 @@ fn carry_sparse(git: &Git, source: &Source) -> Result<(), GitError> {
     Ok(())
 }
 
-fn check_out(git: &Git, record: &Record) -> Result<(), GitError> {
+fn check_out(git: &Git, record: &TreeRecord) -> Result<(), GitError> {
     match (&record.base, &record.branch) {
         (Some(base), Some(branch)) => git.run(["checkout", "-q", "--no-track", "-B", branch, base])?,
         (Some(base), None) => git.run(["checkout", "-q", "--detach", base])?,

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
 use crate::evidence::status;
-use crate::evidence::status::Status;
+use crate::evidence::status::GitStatus;
 use crate::files;
-use crate::site::{Record, Site, first_free};
+use crate::site::{Site, TreeRecord, first_free};
 
 /// Why the unfinished tree at `site` must not be deleted; none if it holds only what making it put there.
-pub(crate) fn foreign(site: &Site, record: &Record, deadline: Deadline) -> Option<String> {
+pub(crate) fn foreign(site: &Site, record: &TreeRecord, deadline: Deadline) -> Option<String> {
     let Ok(mut entries) = fs::read_dir(&site.tree) else {
         let is_gone = site.tree.symlink_metadata().is_err();
         return (!is_gone).then(|| format!("{} can not be read", site.tree.display()));
@@ -37,7 +37,7 @@ pub(crate) fn set_aside(site: &Site) -> Result<PathBuf, GitError> {
     Ok(aside)
 }
 
-fn first_foreign(site: &Site, record: &Record, deadline: Deadline) -> Result<Option<PathBuf>, GitError> {
+fn first_foreign(site: &Site, record: &TreeRecord, deadline: Deadline) -> Result<Option<PathBuf>, GitError> {
     // The index of the tree is written last, so that without one of our own every file would look new.
     let index = site.notes.join("unfinished.index");
     files::remove(&index)?;
@@ -71,7 +71,7 @@ fn first_foreign(site: &Site, record: &Record, deadline: Deadline) -> Result<Opt
     Ok(None)
 }
 
-fn compared(git: &Git, record: &Record) -> Result<Status, GitError> {
+fn compared(git: &Git, record: &TreeRecord) -> Result<GitStatus, GitError> {
     if let Some(base) = &record.base {
         git.run(["read-tree", base])?;
     }

@@ -17,10 +17,10 @@ use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
 use crate::evidence::refs;
 use crate::evidence::refs::{HEADS, SCRATCH};
-use crate::make::source::Source;
+use crate::make::source::SourceRepository;
 use crate::make::{carry, clone, halfmade};
 use crate::removal::registration;
-use crate::site::{Record, Site, first_free};
+use crate::site::{Site, TreeRecord, first_free};
 use crate::{evidence, files};
 
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Resul
         None if site.tree.symlink_metadata().is_ok() => return Err(GitError::InTheWay(site.tree)),
         None => {}
     }
-    let source = Source::at(&wanted.mount.source, deadline)?;
+    let source = SourceRepository::at(&wanted.mount.source, deadline)?;
     let mut record = plan(wanted, &source)?;
     for path in [&record.repo, &record.prefix] {
         path.to_str().ok_or_else(|| GitError::NotText(path.clone()))?;
@@ -94,7 +94,7 @@ pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Resul
     }
 }
 
-fn made(site: &Site, record: &Record, notices: Vec<String>) -> Materialised {
+fn made(site: &Site, record: &TreeRecord, notices: Vec<String>) -> Materialised {
     Materialised {
         tree: site.tree.clone(),
         workdir: site.tree.join(&record.prefix),
@@ -105,7 +105,7 @@ fn made(site: &Site, record: &Record, notices: Vec<String>) -> Materialised {
 }
 
 /// Decides which branch and commit the tree gets.
-fn plan(wanted: &Wanted<'_>, source: &Source) -> Result<Record, GitError> {
+fn plan(wanted: &Wanted<'_>, source: &SourceRepository) -> Result<TreeRecord, GitError> {
     let isolation = wanted.mount.isolation;
     let own_branch = isolation == Isolation::Worktree || wanted.base.is_some();
     let (base, base_branch) = match (wanted.branch, wanted.base) {
@@ -124,7 +124,7 @@ fn plan(wanted: &Wanted<'_>, source: &Source) -> Result<Record, GitError> {
     };
     let mut refs = refs::recorded(&source.refs);
     refs.extend(source.head.clone().map(|oid| ("HEAD".to_owned(), oid)));
-    Ok(Record {
+    Ok(TreeRecord {
         repo: source.repo.clone(),
         prefix: source.prefix.clone(),
         isolation,
@@ -140,7 +140,7 @@ fn plan(wanted: &Wanted<'_>, source: &Source) -> Result<Record, GitError> {
 }
 
 /// `abide/<id>`, or with a number after it: one instance may have several trees of one repository.
-fn free_branch(id: InstanceId, source: &Source) -> String {
+fn free_branch(id: InstanceId, source: &SourceRepository) -> String {
     // A branch called `abide` leaves no room for branches below that name.
     let prefix = if source.tip(SCRATCH.trim_end_matches('/')).is_some() { "abide-" } else { "abide/" };
     first_free(&format!("{prefix}{id}"), |name| source.tip(&format!("{HEADS}{name}")).is_none())
@@ -149,8 +149,8 @@ fn free_branch(id: InstanceId, source: &Source) -> String {
 fn build(
     wanted: &Wanted<'_>,
     site: &Site,
-    source: &Source,
-    record: &Record,
+    source: &SourceRepository,
+    record: &TreeRecord,
     deadline: Deadline,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<String>, GitError> {
@@ -188,8 +188,8 @@ fn build(
 
 pub(crate) fn add_worktree(
     tree: &Path,
-    source: &Source,
-    record: &Record,
+    source: &SourceRepository,
+    record: &TreeRecord,
     id: InstanceId,
     deadline: Deadline,
 ) -> Result<(), GitError> {
@@ -226,7 +226,11 @@ pub(crate) fn add_worktree(
 
 /// Removes a tree that was not finished, and everything the host's repository knows of it. Files that making it did not
 /// put there are moved aside instead, and where to is returned.
-pub(crate) fn undo(site: &Site, record: &Record, deadline: Deadline) -> Result<Option<PathBuf>, GitError> {
+pub(crate) fn undo(
+    site: &Site,
+    record: &TreeRecord,
+    deadline: Deadline,
+) -> Result<Option<PathBuf>, GitError> {
     // While the repository still knows the tree: afterwards git can not compare it with anything.
     let foreign = halfmade::foreign(site, record, deadline);
     if record.isolation == Isolation::Worktree && record.repo.is_dir() {

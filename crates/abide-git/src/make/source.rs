@@ -10,7 +10,7 @@ use crate::evidence::refs;
 use crate::evidence::refs::Ref;
 
 /// What is known about the repository that a mount's source is in.
-pub(crate) struct Source {
+pub(crate) struct SourceRepository {
     pub git: Git,
     /// The directory that all its worktrees share.
     pub repo: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Source {
     pub refs: Vec<Ref>,
 }
 
-impl Source {
+impl SourceRepository {
     pub(crate) fn at(dir: &Path, deadline: Deadline) -> Result<Self, GitError> {
         let dir = dir.canonicalize().map_err(|error| GitError::io("find", dir, error))?;
         let git = Git::at(&dir, deadline).fetching();

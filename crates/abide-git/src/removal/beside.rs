@@ -13,7 +13,7 @@ use crate::command::Deadline;
 use crate::error::{Doing as _, GitError};
 use crate::removal::release::release_site;
 use crate::removal::restore::restore_site;
-use crate::site::{Record, Site, first_free, tree};
+use crate::site::{Site, TreeRecord, first_free, tree};
 use crate::{files, gitdir};
 
 /// Where the notes about such worktrees are. No mount's are there: the name of a tree never begins with a dot.
@@ -44,7 +44,7 @@ pub fn release_beside(instance_dir: &Path, mounts: &[&Mount], limit: Duration) -
     let ours: Vec<PathBuf> = mounts.iter().filter_map(|mount| tree(&instance_dir, mount)).collect();
     for mount in mounts {
         let Some(site) = Site::of(&instance_dir, mount) else { continue };
-        let Some(Record { repo, isolation: Isolation::Worktree, .. }) = site.record()? else { continue };
+        let Some(TreeRecord { repo, isolation: Isolation::Worktree, .. }) = site.record()? else { continue };
         if !repo.is_dir() {
             continue;
         }
@@ -57,7 +57,7 @@ pub fn release_beside(instance_dir: &Path, mounts: &[&Mount], limit: Duration) -
             let all = instance_dir.join(NOTES);
             let notes = all.join(first_free("worktree", |name| !all.join(name).exists()));
             let site = Site { tree: tree.clone(), notes, source: repo.clone() };
-            site.write_record(&Record::of_worktree(&repo))?;
+            site.write_record(&TreeRecord::of_worktree(&repo))?;
             site.write(PLACE, &place)?;
             release_site(&site, deadline)?;
         }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::command::{Deadline, Git};
 use crate::error::{Doing as _, GitError};
-use crate::evidence::ahead::Safe;
+use crate::evidence::ahead::SafeCommits;
 use crate::evidence::refs;
 use crate::evidence::refs::{HEADS, SCRATCH};
 use crate::gitdir;
@@ -81,7 +81,7 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
         None => Some(gitdir::git(admin, &git).text(["rev-parse", "--verify", "HEAD"])?),
     };
     let kept = refs.iter().filter(|r| refs::keeps(&r.name)).map(|r| &r.oid);
-    let only_copy = !Safe::new(&git, kept).beyond(tip.as_deref())?.is_empty();
+    let only_copy = !SafeCommits::new(&git, kept).beyond(tip.as_deref())?.is_empty();
     if full.is_none() && only_copy {
         return Ok(Forgotten::Kept("its HEAD has commits that nothing else has"));
     }

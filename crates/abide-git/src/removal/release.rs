@@ -19,10 +19,10 @@ use crate::error::{Doing as _, GitError};
 use crate::evidence::refs;
 use crate::evidence::refs::{HEADS, Ref};
 use crate::evidence::status;
-use crate::evidence::status::Status;
+use crate::evidence::status::GitStatus;
 use crate::make::materialise;
 use crate::removal::registration;
-use crate::site::{Record, Site};
+use crate::site::{Site, TreeRecord};
 use crate::{files, gitdir};
 
 pub(crate) const SAVED: &str = "saved.json";
@@ -127,7 +127,7 @@ pub(crate) fn release_site(site: &Site, deadline: Deadline) -> Result<Released, 
 }
 
 /// What a repository that was moved still has of the tree at `tree`.
-fn left_in(record: &Record, tree: &Path) -> String {
+fn left_in(record: &TreeRecord, tree: &Path) -> String {
     let (repo, tree) = (record.repo.display(), tree.display());
     let branch = record.branch.as_deref().filter(|_| record.scratch);
     let and = branch.map(|branch| format!(" and the branch {branch}")).unwrap_or_default();
@@ -139,14 +139,14 @@ fn left_in(record: &Record, tree: &Path) -> String {
 }
 
 /// Writes down, and packs, what the repository will not have any more.
-fn save(site: &Site, record: &Record, git: &Git, admin: Option<PathBuf>) -> Result<Saved, GitError> {
+fn save(site: &Site, record: &TreeRecord, git: &Git, admin: Option<PathBuf>) -> Result<Saved, GitError> {
     // Left over from a release that was taken back.
     site.forget_saved()?;
     let refs = refs::all(git)?;
     let tip = refs.iter().find(|r| is_scratch(r, record)).map(|r| r.oid.clone());
     let status = match status::of(&Git::in_tree(&site.tree, git.deadline())) {
         // A tree that git can not read is kept as it is; there is no more to be had from it.
-        Err(RunError::Failed { .. }) => Status::default(),
+        Err(RunError::Failed { .. }) => GitStatus::default(),
         status => status?,
     };
     let mut wanted = match &admin {
@@ -169,14 +169,14 @@ fn save(site: &Site, record: &Record, git: &Git, admin: Option<PathBuf>) -> Resu
 }
 
 /// Whether the ref is the branch that was made for the tree.
-fn is_scratch(r: &Ref, record: &Record) -> bool {
+fn is_scratch(r: &Ref, record: &TreeRecord) -> bool {
     record.scratch && r.name.strip_prefix(HEADS) == record.branch.as_deref()
 }
 
 /// The full names of the branches that the tree has worked on. They stay in the repository, but who knows at which commit.
 fn moved_here(
-    record: &Record,
-    status: &Status,
+    record: &TreeRecord,
+    status: &GitStatus,
     admin: Option<&Path>,
     git: &Git,
 ) -> Result<BTreeSet<String>, GitError> {
@@ -192,7 +192,7 @@ fn moved_here(
 /// made. A bundle would not do: it can not hold what is only staged.
 fn pack(
     site: &Site,
-    record: &Record,
+    record: &TreeRecord,
     git: &Git,
     wanted: &BTreeSet<String>,
     refs: &[Ref],
@@ -226,7 +226,7 @@ fn existing(git: &Git, oids: &BTreeSet<String>) -> Result<Vec<String>, GitError>
     Ok(there.lines().filter(|line| !line.contains(' ')).map(str::to_owned).collect())
 }
 
-fn settings(git: &Git, record: &Record) -> Result<Vec<(String, String)>, GitError> {
+fn settings(git: &Git, record: &TreeRecord) -> Result<Vec<(String, String)>, GitError> {
     let Some(branch) = record.branch.as_ref().filter(|_| record.scratch) else { return Ok(Vec::new()) };
     let prefix = format!("branch.{branch}.");
     let all = git.settings("--local", r"^branch\.")?.into_iter();
@@ -234,7 +234,7 @@ fn settings(git: &Git, record: &Record) -> Result<Vec<(String, String)>, GitErro
 }
 
 /// Deletes the tree's own branch, unless it moved since it was saved or somebody has it checked out.
-fn delete_branch(record: &Record, saved: &Saved, git: &Git) -> Result<Released, GitError> {
+fn delete_branch(record: &TreeRecord, saved: &Saved, git: &Git) -> Result<Released, GitError> {
     let (Some(branch), Some(tip)) = (&record.branch, &saved.tip) else { return Ok(Released::default()) };
     let full = format!("{HEADS}{branch}");
     let now = git.try_run(["rev-parse", "--verify", "-q", &full])?;

@@ -17,7 +17,7 @@ use crate::evidence::refs;
 use crate::evidence::refs::HEADS;
 use crate::removal::registration;
 use crate::removal::release::{SAVED, Saved};
-use crate::site::{Record, Site, first_free};
+use crate::site::{Site, TreeRecord, first_free};
 use crate::{files, gitdir};
 
 /// How the file begins by which a tree is tied to its repository.
@@ -51,15 +51,15 @@ pub fn check_restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Res
 }
 
 /// What is noted of a worktree that was released.
-fn released(site: &Site) -> Result<Option<(Record, Saved)>, GitError> {
-    let is_worktree = |record: &Record| record.complete && record.isolation == Isolation::Worktree;
+fn released(site: &Site) -> Result<Option<(TreeRecord, Saved)>, GitError> {
+    let is_worktree = |record: &TreeRecord| record.complete && record.isolation == Isolation::Worktree;
     let Some(record) = site.record()?.filter(is_worktree) else { return Ok(None) };
     Ok(site.read::<Saved>(SAVED)?.map(|saved| (record, saved)))
 }
 
 /// Refuses a repository that is not the one the tree came from. What was saved is complete only together with that one:
 /// in another, the branch would lead to commits that are not there, and git would fail in all of it.
-fn check(site: &Site, record: &Record, saved: &Saved, deadline: Deadline) -> Result<(), GitError> {
+fn check(site: &Site, record: &TreeRecord, saved: &Saved, deadline: Deadline) -> Result<(), GitError> {
     if !record.repo.is_dir() {
         return Err(GitError::RepositoryGone(record.repo.clone()));
     }
@@ -174,7 +174,13 @@ fn hold_head(git: &Git, admin: &Path, saved: &Saved) -> Result<Option<String>, G
 }
 
 /// Moves what was saved back to where the repository looks for it.
-fn register(site: &Site, record: &Record, saved: &Saved, admin: &Path, git: &Git) -> Result<(), GitError> {
+fn register(
+    site: &Site,
+    record: &TreeRecord,
+    saved: &Saved,
+    admin: &Path,
+    git: &Git,
+) -> Result<(), GitError> {
     let all = record.repo.join("worktrees");
     fs::create_dir_all(&all).doing("create", &all)?;
     // Git made the name from the tree's, which is plain text.

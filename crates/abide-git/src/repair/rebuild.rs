@@ -11,8 +11,8 @@ use abide_model::{InstanceId, Isolation};
 use crate::command::Deadline;
 use crate::error::{Doing as _, GitError};
 use crate::gitdir;
-use crate::make::source::Source;
-use crate::site::{Record, Site};
+use crate::make::source::SourceRepository;
+use crate::site::{Site, TreeRecord};
 
 /// Makes the record of the tree of `mount` again if it is missing or damaged, and gives what the operator should know. The
 /// damaged one stays beside it.
@@ -34,8 +34,8 @@ pub fn rebuild_record(
     Ok(Some(format!("{} was lost or damaged, and is made again from what its tree says", record.display())))
 }
 
-fn from_tree(id: InstanceId, site: &Site, mount: &Mount, deadline: Deadline) -> Record {
-    let of_source = || Source::at(&mount.source, deadline).ok().map(|source| source.repo);
+fn from_tree(id: InstanceId, site: &Site, mount: &Mount, deadline: Deadline) -> TreeRecord {
+    let of_source = || SourceRepository::at(&mount.source, deadline).ok().map(|source| source.repo);
     let repo = match mount.isolation {
         Isolation::Worktree => gitdir::repository_of(&site.tree).or_else(of_source),
         _ => of_source(),
@@ -46,17 +46,17 @@ fn from_tree(id: InstanceId, site: &Site, mount: &Mount, deadline: Deadline) -> 
         mount.isolation == Isolation::Worktree
             && ["abide/", "abide-"].iter().any(|prefix| branch.starts_with(&format!("{prefix}{id}")))
     };
-    Record {
+    TreeRecord {
         isolation: mount.isolation,
         scratch: mount.branch.as_ref().is_some_and(is_ours),
         branch: mount.branch.clone(),
-        ..Record::of_worktree(&repo)
+        ..TreeRecord::of_worktree(&repo)
     }
 }
 
 impl Site {
     /// The record of the tree; `None` if there is neither.
-    pub(crate) fn existing_record(&self) -> Result<Option<Record>, GitError> {
+    pub(crate) fn existing_record(&self) -> Result<Option<TreeRecord>, GitError> {
         let lost = |reason| Err(GitError::LostRecord { path: self.record_path(), reason });
         match self.record() {
             Err(GitError::Record { reason, .. }) => lost(reason),

@@ -14,8 +14,8 @@ use abide_model::SessionId;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError, SessionInfo, ToKeeper, ToMux};
 use abide_wire::protocol::{
-    Decoder, Done, Hello, Kind, MAX_CLIENT_FRAME, Refusal, ReplyTo, Request, SessionStatus, SpawnReply,
-    StatusReply, Verb, encode_json, error_code,
+    Done, FrameDecoder, FrameKind, Hello, MAX_CLIENT_FRAME, Refusal, ReplyTo, Request, SessionStatus,
+    SpawnReply, StatusReply, Verb, encode_json, error_code,
 };
 use abide_wire::socket;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -50,7 +50,7 @@ struct Session {
 struct Client {
     id: usize,
     stream: UnixStream,
-    decoder: Decoder,
+    decoder: FrameDecoder,
 }
 
 pub fn run() {
@@ -99,7 +99,7 @@ impl Mux {
             self.clients.push(Client {
                 id: self.next_request as usize,
                 stream,
-                decoder: Decoder::new(MAX_CLIENT_FRAME),
+                decoder: FrameDecoder::new(MAX_CLIENT_FRAME),
             });
         }
         self.serve_clients();
@@ -164,12 +164,12 @@ impl Mux {
                 }
                 while let Some(frame) = client.decoder.next().unwrap() {
                     match frame.kind() {
-                        Some(Kind::Hello) => {
+                        Some(FrameKind::Hello) => {
                             let mut hello = Vec::new();
-                            encode_json(Kind::Hello, &Hello::ours(), &mut hello).unwrap();
+                            encode_json(FrameKind::Hello, &Hello::ours(), &mut hello).unwrap();
                             client.stream.write_all(&hello).unwrap();
                         }
-                        Some(Kind::Request) => requests.push((client.id, Request::parse(frame.payload))),
+                        Some(FrameKind::Request) => requests.push((client.id, Request::parse(frame.payload))),
                         _ => {}
                     }
                 }
@@ -185,7 +185,7 @@ impl Mux {
 
     fn on_request(&mut self, client: usize, Request { id, verb }: Request) {
         let message = match verb {
-            Verb::Status(_) => return self.reply(client, &ReplyTo::new(id, Ok(self.status()))),
+            Verb::GetStatus(_) => return self.reply(client, &ReplyTo::new(id, Ok(self.status()))),
             Verb::Spawn(spawn) => {
                 self.next_request += 1;
                 self.waiting.insert(self.next_request, (client, id));
@@ -237,7 +237,7 @@ impl Mux {
 
     fn reply(&mut self, client: usize, reply: &impl serde::Serialize) {
         let mut frame = Vec::new();
-        encode_json(Kind::Reply, reply, &mut frame).unwrap();
+        encode_json(FrameKind::Reply, reply, &mut frame).unwrap();
         if let Some(client) = self.clients.iter_mut().find(|c| c.id == client) {
             client.stream.write_all(&frame).unwrap();
         }

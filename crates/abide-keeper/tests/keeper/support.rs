@@ -9,8 +9,8 @@ use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
-use abide_wire::protocol::{CallError, Connection, Status, StatusReply};
-use abide_wire::session::{SessionId, Size, SpawnSpec};
+use abide_wire::protocol::{CallError, Connection, GetStatus, StatusReply};
+use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
 use rustix::process::{Pid, Signal, kill_process};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -45,7 +45,7 @@ pub fn spec(name: &str, argv: &[&str]) -> SpawnSpec {
         argv: argv.iter().map(OsText::from).collect(),
         env: vec![("PATH".into(), std::env::var_os("PATH").unwrap().into())],
         cwd: "/".into(),
-        size: Size::default(),
+        size: TerminalSize::default(),
         umask: None,
         meta: serde_json::Value::Null,
     }
@@ -132,7 +132,7 @@ impl Capsule {
 
     /// What the mux that runs now or next says. One that is being replaced may go away before it has answered.
     pub fn status(&self) -> StatusReply {
-        wait_for("the status", || match self.connect().call(&Status {}, CALL) {
+        wait_for("the status", || match self.connect().call(&GetStatus {}, CALL) {
             Ok(status) => Some(status),
             Err(CallError::Closed(_)) => None,
             Err(err) => panic!("{err}\n{}", self.log()),

@@ -14,8 +14,8 @@ use abide_model::liveness::SupervisorLock;
 use abide_sys::process;
 use abide_testkit::cannot_run;
 use abide_wire::exit_record::{ExitRecord, StopReason};
-use abide_wire::protocol::{CallError, Kill, Kind, Shutdown, Spawn, Upgrade, encode_json, error_code};
-use abide_wire::session::{Exit, Size, SpawnSpec};
+use abide_wire::protocol::{CallError, FrameKind, Kill, Shutdown, Spawn, Upgrade, encode_json, error_code};
+use abide_wire::session::{Exit, SpawnSpec, TerminalSize};
 use abide_wire::socket;
 use abide_wire::supervisor_lock::supervisor_lock;
 use rustix::io::Errno;
@@ -68,7 +68,7 @@ fn a_session_finds_its_terminal_its_environment_and_nothing_else() {
     let mut spec = part("r", &["report", file.to_str().unwrap()]);
     spec.env = vec![("ABIDE_SESSION".into(), "r".into()), ("TERM".into(), "dumb".into())];
     spec.cwd = capsule.path().as_os_str().into();
-    spec.size = Size { cols: 123, rows: 45 };
+    spec.size = TerminalSize { cols: 123, rows: 45 };
     spec.umask = Some(0o27);
     // What a careless caller leaves open must not reach the keeper, nor the session.
     let (leaked, _other_end) = std::io::pipe().unwrap();
@@ -576,7 +576,7 @@ fn a_kill_that_meets_an_upgrade_is_carried_out() {
     let mut frames = Vec::new();
     let upgrade = serde_json::json!({ "id": 1, "verb": "upgrade", "exe": exe() });
     for request in [upgrade, serde_json::json!({ "id": 2, "verb": "kill", "session": id("stubborn") })] {
-        encode_json(Kind::Request, &request, &mut frames).unwrap();
+        encode_json(FrameKind::Request, &request, &mut frames).unwrap();
     }
     let (mut stream, _) = capsule.connect().into_parts();
     stream.write_all(&frames).unwrap();

@@ -11,7 +11,7 @@ fn me() -> ProcessIdentity {
 fn fresh() -> Instance {
     Instance::starting(
         "k7p9m2xq".parse().unwrap(),
-        Scope::directory("/work/shop".into()),
+        LaunchScope::directory("/work/shop".into()),
         "default".into(),
         Recipe::on_host("/work/shop".into()),
         me(),
@@ -77,11 +77,11 @@ fn unknown_fields_survive_a_round_trip_at_every_level() {
 #[test]
 fn a_change_of_status_says_when_and_why_and_is_remembered() {
     let mut instance = fresh();
-    assert!(instance.apply(&Event::Launched, "the capsule answers", Timestamp(2000)).unwrap());
-    assert!(!instance.apply(&Event::CapsuleSeen, "probed", Timestamp(3000)).unwrap());
+    assert!(instance.apply(&StatusEvent::Launched, "the capsule answers", Timestamp(2000)).unwrap());
+    assert!(!instance.apply(&StatusEvent::CapsuleSeen, "probed", Timestamp(3000)).unwrap());
     assert_eq!(instance.status.since, Timestamp(2000), "seeing it again is not a change");
-    instance.apply(&Event::CapsuleGone(Gone::HostLost), "another boot", Timestamp(4000)).unwrap();
-    instance.apply(&Event::Resume { by: me() }, "abide load", Timestamp(5000)).unwrap();
+    instance.apply(&StatusEvent::CapsuleGone(Gone::HostLost), "another boot", Timestamp(4000)).unwrap();
+    instance.apply(&StatusEvent::Resume { by: me() }, "abide load", Timestamp(5000)).unwrap();
     assert_eq!(instance.generation, 2, "a resume begins a new generation");
     let to: Vec<_> = instance.history.iter().map(|c| c.to.as_str()).collect();
     assert_eq!(to, ["starting", "active", "restorable (host-lost)", "starting"]);
@@ -90,15 +90,15 @@ fn a_change_of_status_says_when_and_why_and_is_remembered() {
 #[test]
 fn what_the_operator_chose_is_told_from_what_was_never_answered() {
     let mut instance = fresh();
-    instance.apply(&Event::Launched, "the capsule answers", Timestamp(2000)).unwrap();
-    instance.apply(&Event::LeftKeeping(Kept::Dirty), "work is at risk", Timestamp(3000)).unwrap();
+    instance.apply(&StatusEvent::Launched, "the capsule answers", Timestamp(2000)).unwrap();
+    instance.apply(&StatusEvent::LeftKeeping(Kept::Dirty), "work is at risk", Timestamp(3000)).unwrap();
     assert_eq!(instance.status.decided_by, Some(DecidedBy::Undecided));
     assert!(instance.keep_by_choice(Timestamp(4000)));
     assert!(!instance.keep_by_choice(Timestamp(5000)), "it is chosen already");
     assert_eq!(instance.status.status, Status::Restorable(Kept::Dirty), "what it holds is the same");
     let decided: Vec<_> = instance.history.iter().map(|change| change.decided_by).collect();
     assert_eq!(decided, [None, None, Some(DecidedBy::Undecided), Some(DecidedBy::Operator)]);
-    instance.apply(&Event::Resume { by: me() }, "abide load", Timestamp(6000)).unwrap();
+    instance.apply(&StatusEvent::Resume { by: me() }, "abide load", Timestamp(6000)).unwrap();
     assert!(!instance.keep_by_choice(Timestamp(7000)), "it is not kept but started");
 }
 
@@ -106,7 +106,7 @@ fn what_the_operator_chose_is_told_from_what_was_never_answered() {
 fn a_refused_event_changes_nothing() {
     let mut instance = fresh();
     let before = instance.clone();
-    assert!(instance.apply(&Event::Discarded(Ending::Clean), "prune", Timestamp(9)).is_err());
+    assert!(instance.apply(&StatusEvent::Discarded(Ending::Clean), "prune", Timestamp(9)).is_err());
     assert_eq!(instance, before);
 }
 
@@ -114,9 +114,9 @@ fn a_refused_event_changes_nothing() {
 fn history_is_bounded() {
     let mut instance = fresh();
     for i in 0..500 {
-        instance.apply(&Event::Launched, "up", Timestamp(i)).unwrap();
-        instance.apply(&Event::CapsuleGone(Gone::Crashed), "down", Timestamp(i)).unwrap();
-        instance.apply(&Event::Resume { by: me() }, "again", Timestamp(i)).unwrap();
+        instance.apply(&StatusEvent::Launched, "up", Timestamp(i)).unwrap();
+        instance.apply(&StatusEvent::CapsuleGone(Gone::Crashed), "down", Timestamp(i)).unwrap();
+        instance.apply(&StatusEvent::Resume { by: me() }, "again", Timestamp(i)).unwrap();
     }
     assert_eq!(instance.history.len(), HISTORY);
     assert_eq!(instance.history.last().unwrap().to, "starting");

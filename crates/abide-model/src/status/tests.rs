@@ -43,23 +43,23 @@ fn statuses() -> [Status; 6] {
     ]
 }
 
-fn event(name: &str) -> Event {
+fn event(name: &str) -> StatusEvent {
     match name {
-        "launched" => Event::Launched,
-        "setup failed" => Event::SetupFailed,
-        "starter died, risk" => Event::StarterDied { at_risk: true },
-        "starter died, none" => Event::StarterDied { at_risk: false },
-        "seen" => Event::CapsuleSeen,
-        "gone crashed" => Event::CapsuleGone(Gone::Crashed),
-        "gone stopped" => Event::CapsuleGone(Gone::Stopped),
-        "gone host-lost" => Event::CapsuleGone(Gone::HostLost),
-        "left keeping" => Event::LeftKeeping(Kept::Unpushed),
-        "left finishing" => Event::LeftFinishing(Ending::Policy),
-        "resume" => Event::Resume { by: someone_else() },
-        "discarded" => Event::Discarded(Ending::Clean),
-        "taken from trash" => Event::TakenFromTrash,
-        "removal taken back" => Event::RemovalTakenBack { runs: false },
-        "taken back, runs" => Event::RemovalTakenBack { runs: true },
+        "launched" => StatusEvent::Launched,
+        "setup failed" => StatusEvent::SetupFailed,
+        "starter died, risk" => StatusEvent::StarterDied { at_risk: true },
+        "starter died, none" => StatusEvent::StarterDied { at_risk: false },
+        "seen" => StatusEvent::CapsuleSeen,
+        "gone crashed" => StatusEvent::CapsuleGone(Gone::Crashed),
+        "gone stopped" => StatusEvent::CapsuleGone(Gone::Stopped),
+        "gone host-lost" => StatusEvent::CapsuleGone(Gone::HostLost),
+        "left keeping" => StatusEvent::LeftKeeping(Kept::Unpushed),
+        "left finishing" => StatusEvent::LeftFinishing(Ending::Policy),
+        "resume" => StatusEvent::Resume { by: someone_else() },
+        "discarded" => StatusEvent::Discarded(Ending::Clean),
+        "taken from trash" => StatusEvent::TakenFromTrash,
+        "removal taken back" => StatusEvent::RemovalTakenBack { runs: false },
+        "taken back, runs" => StatusEvent::RemovalTakenBack { runs: true },
         other => panic!("no event {other}"),
     }
 }
@@ -97,8 +97,8 @@ fn every_event_has_a_row_in_the_table() {
 #[test]
 fn a_resume_remembers_what_the_instance_was_kept_as() {
     for (kept, _) in Kept::ALL {
-        let starting = next(&Status::Restorable(*kept), &Event::Resume { by: who() }).unwrap();
-        for failure in [Event::SetupFailed, Event::StarterDied { at_risk: false }] {
+        let starting = next(&Status::Restorable(*kept), &StatusEvent::Resume { by: who() }).unwrap();
+        for failure in [StatusEvent::SetupFailed, StatusEvent::StarterDied { at_risk: false }] {
             assert_eq!(next(&starting, &failure).unwrap(), Status::Restorable(*kept), "{failure:?}");
         }
     }
@@ -110,7 +110,7 @@ fn only_a_decision_leads_from_restorable_to_ending() {
         let event = event(name);
         for (kept, _) in Kept::ALL {
             if let Ok(Status::Ending(_)) = next(&Status::Restorable(*kept), &event) {
-                assert!(matches!(event, Event::Discarded(_)), "{name} removed a restorable instance");
+                assert!(matches!(event, StatusEvent::Discarded(_)), "{name} removed a restorable instance");
             }
         }
     }

@@ -8,10 +8,10 @@ use abide_wire::session::SessionId;
 
 use crate::input::mouse::MouseEvent;
 use crate::screen::scroll::{Scroll, Way};
-use crate::screen::view::{Mode, View};
+use crate::screen::view::{ClientView, Mode};
 use crate::server::Server;
 use crate::server::client::ClientId;
-use crate::session::{MAX_INPUT, Session};
+use crate::session::{MAX_INPUT, MuxSession};
 
 /// How many lines one step of the wheel is.
 const WHEEL_LINES: i64 = 3;
@@ -32,7 +32,7 @@ impl Server {
     /// Gives up on the sequences that did not go on.
     pub fn flush_tokens(&mut self) {
         let now = self.now;
-        let due = |view: &View| view.tokens_until().is_some_and(|until| until <= now);
+        let due = |view: &ClientView| view.tokens_until().is_some_and(|until| until <= now);
         let clients = self.clients.iter();
         let due: Vec<ClientId> = clients
             .filter(|(_, client)| client.view.as_deref().is_some_and(due))
@@ -348,7 +348,7 @@ impl Server {
     }
 
     /// The session that a client types into.
-    pub fn focused_of(&self, id: ClientId) -> Option<&Session> {
+    pub fn focused_of(&self, id: ClientId) -> Option<&MuxSession> {
         let tab = self.layout.tab(self.view(id)?.tab)?;
         self.session(&tab.focused)
     }

@@ -1,23 +1,23 @@
 //! The picture that a client shall see, row by row: panes, the lines between them, the status bar, what lies over them.
 //!
 //! Composing is a function of the models, the layout and the client's own state. What has not changed since the last
-//! frame is not composed again: [`Seen`] remembers by the models' version numbers what that is.
+//! frame is not composed again: [`DrawnVersions`] remembers by the models' version numbers what that is.
 
 use abide_model::StatusBar;
 use abide_term::{Attrs, Style, Term};
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 
 use crate::screen::bar::Bar;
 use crate::screen::chrome::Chrome;
 use crate::screen::glyph::{Glyph, Strings, Text};
 use crate::screen::paint::Painter;
-use crate::screen::placement::{Pane, Placement};
+use crate::screen::placement::{PlacedPane, Placement};
 use crate::screen::scroll::Scroll;
 
 /// Where everything is. As long as this stays the same, only cells change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
-    pub size: Size,
+    pub size: TerminalSize,
     pub bar: StatusBar,
     pub placement: Placement,
     /// The first column and row of the tab that the client sees; not 0 where the tab is larger than the client.
@@ -62,14 +62,14 @@ impl Shape {
 }
 
 /// The part of a screen that the tab has: all but the status bar.
-pub(crate) fn tab_area(size: Size, bar: StatusBar) -> Size {
+pub(crate) fn tab_area(size: TerminalSize, bar: StatusBar) -> TerminalSize {
     let taken = u16::from(bar != StatusBar::Off);
-    Size { rows: size.rows.saturating_sub(taken).max(1), ..size }
+    TerminalSize { rows: size.rows.saturating_sub(taken).max(1), ..size }
 }
 
 /// What a pane shows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct PaneSource<'a> {
     pub term: &'a Term,
     /// The program is in the middle of an update: what is on the screen stays there.
     pub held: bool,
@@ -80,7 +80,7 @@ pub(crate) struct Source<'a> {
 pub(crate) struct Scene<'a> {
     pub shape: Shape,
     /// One for each pane of the placement.
-    pub sources: Vec<Source<'a>>,
+    pub sources: Vec<PaneSource<'a>>,
     /// The status bar, or the message in its place.
     pub bar: Bar,
     pub chrome: Chrome,
@@ -88,7 +88,7 @@ pub(crate) struct Scene<'a> {
 
 /// What a client has seen: which version of each row of each pane, and which bar.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct DrawnVersions {
     shape: Option<Shape>,
     generation: u64,
     panes: Vec<Vec<u64>>,
@@ -97,7 +97,7 @@ pub(crate) struct Seen {
 
 impl Scene<'_> {
     /// Draws whatever differs from what the client has.
-    pub fn draw(&self, painter: &mut Painter, seen: &mut Seen, strings: &mut Strings) {
+    pub fn draw(&self, painter: &mut Painter, seen: &mut DrawnVersions, strings: &mut Strings) {
         let generation = strings.generation();
         if seen.generation != generation {
             painter.forget(painter.size());
@@ -118,7 +118,7 @@ impl Scene<'_> {
         self.remember(seen, anew);
     }
 
-    fn remember(&self, seen: &mut Seen, anew: bool) {
+    fn remember(&self, seen: &mut DrawnVersions, anew: bool) {
         if anew {
             seen.shape = Some(self.shape.clone());
             seen.panes = vec![Vec::new(); self.sources.len()];
@@ -134,18 +134,18 @@ impl Scene<'_> {
         }
     }
 
-    fn panes(&self) -> impl Iterator<Item = (&Pane, &Source<'_>)> {
+    fn panes(&self) -> impl Iterator<Item = (&PlacedPane, &PaneSource<'_>)> {
         self.shape.placement.panes.iter().zip(&self.sources)
     }
 
-    fn row_version(&self, pane: &Pane, source: &Source<'_>, y: u16) -> u64 {
+    fn row_version(&self, pane: &PlacedPane, source: &PaneSource<'_>, y: u16) -> u64 {
         let version =
             if self.scroll_of(pane).is_some() { source.term.version() } else { source.term.row_version(y) };
         // Reverse video changes the look of every row without touching one.
         version << 1 | u64::from(source.term.modes().reverse_video)
     }
 
-    fn scroll_of(&self, pane: &Pane) -> Option<&Scroll> {
+    fn scroll_of(&self, pane: &PlacedPane) -> Option<&Scroll> {
         self.shape.scroll.as_ref().filter(|_| pane.session == self.shape.placement.focused)
     }
 
@@ -154,14 +154,21 @@ impl Scene<'_> {
         y.saturating_sub(self.shape.first_row()).saturating_add(self.shape.pan.1)
     }
 
-    fn row_changed(&self, y: u16, seen: &Seen) -> bool {
+    fn row_changed(&self, y: u16, seen: &DrawnVersions) -> bool {
         let y = self.tab_row(y);
         self.panes()
             .enumerate()
             .any(|(index, (pane, source))| self.pane_changed(index, pane, source, y, seen))
     }
 
-    fn pane_changed(&self, index: usize, pane: &Pane, source: &Source<'_>, y: u16, seen: &Seen) -> bool {
+    fn pane_changed(
+        &self,
+        index: usize,
+        pane: &PlacedPane,
+        source: &PaneSource<'_>,
+        y: u16,
+        seen: &DrawnVersions,
+    ) -> bool {
         let Some(y) = y.checked_sub(pane.rect.y).filter(|y| *y < pane.rect.rows) else { return false };
         let known = seen.panes.get(index).and_then(|rows| rows.get(usize::from(y)));
         !source.held && known != Some(&self.row_version(pane, source, y))
@@ -169,7 +176,7 @@ impl Scene<'_> {
 
     /// Puts into `row`, which holds what was there before, what has changed since `seen`; everything where nothing
     /// has been seen.
-    pub fn compose(&self, y: u16, row: &mut [Glyph], seen: Option<&Seen>, strings: &mut Strings) {
+    pub fn compose(&self, y: u16, row: &mut [Glyph], seen: Option<&DrawnVersions>, strings: &mut Strings) {
         if self.shape.bar_row() == Some(y) {
             let bar = self.bar.glyphs(self.shape.size.cols, &self.chrome);
             let shared = row.len().min(bar.len());
@@ -204,7 +211,14 @@ impl Scene<'_> {
         }
     }
 
-    fn compose_pane(&self, pane: &Pane, term: &Term, tab_y: u16, row: &mut [Glyph], strings: &mut Strings) {
+    fn compose_pane(
+        &self,
+        pane: &PlacedPane,
+        term: &Term,
+        tab_y: u16,
+        row: &mut [Glyph],
+        strings: &mut Strings,
+    ) {
         let rect = pane.rect;
         let Some(y) = tab_y.checked_sub(rect.y).filter(|y| *y < rect.rows) else { return };
         let mut line = Vec::new();

@@ -8,18 +8,18 @@ use abide_wire::session::SessionId;
 
 use crate::input::command::HELP;
 use crate::screen::bar::{Bar, Mark, TabLabel};
-use crate::screen::compose::{Scene, Shape, Source, tab_area};
+use crate::screen::compose::{PaneSource, Scene, Shape, tab_area};
 use crate::screen::glyph::Strings;
 use crate::screen::layout::{Layout, Tab};
 use crate::screen::modes::Outer;
 use crate::screen::placement::Placement;
 use crate::screen::scroll::Scroll;
-use crate::screen::view::{Mode, View};
-use crate::session::Session;
+use crate::screen::view::{ClientView, Mode};
+use crate::session::MuxSession;
 
 /// Everything that one client's frame is composed from.
 pub(crate) struct FrameInputs<'a> {
-    pub sessions: &'a [Session],
+    pub sessions: &'a [MuxSession],
     pub layout: &'a Layout,
     pub options: &'a MuxOptions,
     pub instance: &'a str,
@@ -27,7 +27,12 @@ pub(crate) struct FrameInputs<'a> {
 
 impl<'a> FrameInputs<'a> {
     /// What brings a client's terminal up to date; `None` if it is.
-    pub fn frame<'v>(&self, view: &'v mut View, strings: &mut Strings, now: Instant) -> Option<&'v [u8]> {
+    pub fn frame<'v>(
+        &self,
+        view: &'v mut ClientView,
+        strings: &mut Strings,
+        now: Instant,
+    ) -> Option<&'v [u8]> {
         view.drawn(now);
         let tab = self.layout.tab(view.tab)?;
         let scene = self.scene(view, tab)?;
@@ -38,18 +43,18 @@ impl<'a> FrameInputs<'a> {
         view.painter.finish(cursor, &outer)
     }
 
-    fn session(&self, id: &SessionId) -> Option<&'a Session> {
+    fn session(&self, id: &SessionId) -> Option<&'a MuxSession> {
         self.sessions.iter().find(|session| session.id == *id)
     }
 
-    fn scene(&self, view: &mut View, tab: &Tab) -> Option<Scene<'a>> {
+    fn scene(&self, view: &mut ClientView, tab: &Tab) -> Option<Scene<'a>> {
         let focused = self.session(&tab.focused)?;
         let size = tab.size.unwrap_or_else(|| focused.size());
         let mut placement = Placement::of(tab, size);
         placement.panes.retain(|pane| self.session(&pane.session).is_some());
         let sessions = placement.panes.iter().filter_map(|pane| self.session(&pane.session));
         let sources =
-            sessions.map(|session| Source { term: &session.term, held: session.is_held() }).collect();
+            sessions.map(|session| PaneSource { term: &session.term, held: session.is_held() }).collect();
         view.pan = pan(view, &placement, focused, self.options.status_bar);
         let (scroll, overlay) = match &view.mode {
             Mode::Scroll(scroll) | Mode::Search(scroll, _) => (Some(scroll.clone()), Vec::new()),
@@ -74,12 +79,12 @@ impl<'a> FrameInputs<'a> {
     }
 
     /// The line that takes the place of the status bar, if there is one.
-    fn line(&self, view: &View, focused: &Session) -> Option<String> {
+    fn line(&self, view: &ClientView, focused: &MuxSession) -> Option<String> {
         match &view.mode {
             Mode::Search(_, text) => Some(format!("/{text}")),
             Mode::Rename(_, text) => Some(format!("{RENAME}{text}")),
             Mode::Kill(session) => {
-                let label = self.session(session).map_or("it", Session::label);
+                let label = self.session(session).map_or("it", MuxSession::label);
                 Some(format!("kill {label}? Its process ends, and with it what it has not saved. y/n"))
             }
             // Without a bar there would be nothing to tell that the keys go elsewhere.
@@ -90,7 +95,7 @@ impl<'a> FrameInputs<'a> {
         }
     }
 
-    fn tabs(&self, view: &View, focused: &Session) -> Bar {
+    fn tabs(&self, view: &ClientView, focused: &MuxSession) -> Bar {
         let label = |(number, tab): (usize, &Tab)| {
             let marks =
                 tab.root.sessions().into_iter().filter_map(|id| self.session(id)).map(|session| session.mark);
@@ -121,7 +126,7 @@ impl<'a> FrameInputs<'a> {
         }
     }
 
-    fn cursor(&self, view: &View, scene: &Scene<'_>) -> Option<(u16, u16)> {
+    fn cursor(&self, view: &ClientView, scene: &Scene<'_>) -> Option<(u16, u16)> {
         let in_line = |start: usize, text: &str| {
             let x = u16::try_from(start + unicode_width::UnicodeWidthStr::width(text)).unwrap_or(u16::MAX);
             scene.shape.bar_row().map(|y| (x.min(view.size.cols - 1), y))
@@ -145,7 +150,7 @@ impl<'a> FrameInputs<'a> {
         scene.shape.on_screen(pane.rect.x + x, pane.rect.y + y)
     }
 
-    fn outer(&self, view: &View, tab: &Tab) -> Outer {
+    fn outer(&self, view: &ClientView, tab: &Tab) -> Outer {
         let Some(session) = self.session(&tab.focused) else { return Outer::default() };
         let own = if self.options.notifications { printable(session.term.title()) } else { String::new() };
         let title = if own.is_empty() { printable(session.label()) } else { own };
@@ -157,7 +162,7 @@ impl<'a> FrameInputs<'a> {
 
 const RENAME: &str = "name: ";
 
-fn position(scroll: &Scroll, focused: &Session) -> String {
+fn position(scroll: &Scroll, focused: &MuxSession) -> String {
     let (back, of) = scroll.position(&focused.term);
     let query = scroll.query();
     let search = if scroll.is_searching() {
@@ -176,7 +181,7 @@ fn printable(title: &str) -> String {
 }
 
 /// The first column and row of the tab that a client sees: all of it where it fits, else the part around the cursor.
-fn pan(view: &View, placement: &Placement, focused: &Session, bar: StatusBar) -> (u16, u16) {
+fn pan(view: &ClientView, placement: &Placement, focused: &MuxSession, bar: StatusBar) -> (u16, u16) {
     let area = tab_area(view.size, bar);
     let cursor = focused.term.cursor();
     let origin = placement.focused_pane().map_or((0, 0), |pane| (pane.rect.x, pane.rect.y));

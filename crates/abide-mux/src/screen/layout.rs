@@ -1,7 +1,7 @@
 //! Tabs and splits: which sessions are together, and which of them has the focus. Where that puts them on a screen
 //! is [`place`](crate::screen::placement)'s business.
 
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 use serde::{Deserialize, Serialize};
 
 /// A tab, for as long as the instance lives.
@@ -85,7 +85,7 @@ pub(crate) struct Tab {
     pub zoomed: bool,
     /// Its area, once a client has shown it.
     #[serde(default)]
-    pub size: Option<Size>,
+    pub size: Option<TerminalSize>,
 }
 
 impl Tab {

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use abide_term::Style;
 use abide_term::style_codes;
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::screen::display::{Charset, Display, ascii};
@@ -23,7 +23,7 @@ const END: &[u8] = b"\x1b[?2026l";
 /// What one client's terminal shows, and how to change it.
 #[derive(Debug)]
 pub(crate) struct Painter {
-    size: Size,
+    size: TerminalSize,
     display: Display,
     /// What the terminal shows; nothing is known where this is not yet there.
     sent: Option<Vec<Glyph>>,
@@ -38,7 +38,7 @@ pub(crate) struct Painter {
 }
 
 impl Painter {
-    pub fn new(size: Size, display: Display) -> Self {
+    pub fn new(size: TerminalSize, display: Display) -> Self {
         Self {
             size,
             display,
@@ -53,7 +53,7 @@ impl Painter {
         }
     }
 
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> TerminalSize {
         self.size
     }
 
@@ -64,7 +64,7 @@ impl Painter {
     }
 
     /// Forgets what was sent: the terminal may show anything now.
-    pub fn forget(&mut self, size: Size) {
+    pub fn forget(&mut self, size: TerminalSize) {
         *self = Self::new(size, self.display);
     }
 

@@ -1,6 +1,6 @@
 //! Where the panes of a tab are in its area, and the lines between them. Pure geometry.
 
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 
 use crate::screen::layout::{Direction, Node, Tab};
 
@@ -18,12 +18,12 @@ pub(crate) struct Rect {
 }
 
 impl Rect {
-    pub fn whole(size: Size) -> Self {
+    pub fn whole(size: TerminalSize) -> Self {
         Self { x: 0, y: 0, cols: size.cols, rows: size.rows }
     }
 
-    pub fn size(&self) -> Size {
-        Size { cols: self.cols, rows: self.rows }
+    pub fn size(&self) -> TerminalSize {
+        TerminalSize { cols: self.cols, rows: self.rows }
     }
 
     pub fn contains(&self, x: u16, y: u16) -> bool {
@@ -58,7 +58,7 @@ impl Rect {
 
 /// A session and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pane {
+pub(crate) struct PlacedPane {
     pub session: SessionId,
     pub rect: Rect,
 }
@@ -66,8 +66,8 @@ pub(crate) struct Pane {
 /// Everything in a tab's area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Placement {
-    pub size: Size,
-    pub panes: Vec<Pane>,
+    pub size: TerminalSize,
+    pub panes: Vec<PlacedPane>,
     /// The lines between the panes, one cell thick.
     pub lines: Vec<Rect>,
     /// The pane with the focus. It is always among the panes.
@@ -75,11 +75,11 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    pub fn of(tab: &Tab, size: Size) -> Self {
+    pub fn of(tab: &Tab, size: TerminalSize) -> Self {
         let mut placement = Self { size, panes: Vec::new(), lines: Vec::new(), focused: tab.focused };
         let area = Rect::whole(size);
         if tab.zoomed {
-            placement.panes.push(Pane { session: tab.focused, rect: area });
+            placement.panes.push(PlacedPane { session: tab.focused, rect: area });
         } else {
             placement.put(&tab.root, area);
         }
@@ -88,7 +88,7 @@ impl Placement {
 
     fn put(&mut self, node: &Node, area: Rect) {
         let (direction, first, second) = match node {
-            Node::Pane(session) => return self.panes.push(Pane { session: *session, rect: area }),
+            Node::Pane(session) => return self.panes.push(PlacedPane { session: *session, rect: area }),
             Node::Split { direction, first, second } => (*direction, first, second),
         };
         match area.halves(direction) {
@@ -102,12 +102,12 @@ impl Placement {
         }
     }
 
-    pub fn focused_pane(&self) -> Option<&Pane> {
+    pub fn focused_pane(&self) -> Option<&PlacedPane> {
         self.panes.iter().find(|pane| pane.session == self.focused)
     }
 
     /// The pane at a point.
-    pub fn pane_at(&self, x: u16, y: u16) -> Option<&Pane> {
+    pub fn pane_at(&self, x: u16, y: u16) -> Option<&PlacedPane> {
         self.panes.iter().find(|pane| pane.rect.contains(x, y))
     }
 
@@ -196,7 +196,7 @@ mod tests {
             splits in prop::collection::vec((any::<u8>(), any::<bool>()), 0..8), cols in 1u16..120, rows in 1u16..50,
         ) {
             let tab = tab(&splits);
-            let placement = Placement::of(&tab, Size { cols, rows });
+            let placement = Placement::of(&tab, TerminalSize { cols, rows });
             prop_assert!(placement.focused_pane().is_some());
             for (x, y) in (0..cols).flat_map(|x| (0..rows).map(move |y| (x, y))) {
                 let panes = placement.panes.iter().filter(|pane| pane.rect.contains(x, y)).count();
@@ -210,7 +210,9 @@ mod tests {
     fn the_focus_moves_to_the_pane_that_is_there() {
         // s0 on the left; s1 above s2 on the right.
         let mut tab = tab(&[(0, true), (1, false)]);
-        let at = |tab: &Tab, dx, dy| Placement::of(tab, Size { cols: 80, rows: 24 }).towards(dx, dy).cloned();
+        let at = |tab: &Tab, dx, dy| {
+            Placement::of(tab, TerminalSize { cols: 80, rows: 24 }).towards(dx, dy).cloned()
+        };
         assert_eq!(tab.focused, SessionId(2));
         assert_eq!(at(&tab, 0, -1), Some(SessionId(1)));
         assert_eq!(at(&tab, -1, 0), Some(SessionId(0)));
@@ -223,7 +225,7 @@ mod tests {
     #[test]
     fn lines_meet_in_the_right_characters() {
         let tab = tab(&[(0, true), (1, false)]);
-        let placement = Placement::of(&tab, Size { cols: 21, rows: 11 });
+        let placement = Placement::of(&tab, TerminalSize { cols: 21, rows: 11 });
         assert_eq!(placement.line_at(10, 0), Some(('│', false)));
         assert_eq!(placement.line_at(10, 5), Some(('├', true)));
         assert_eq!(placement.line_at(15, 5), Some(('─', true)));
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_line_between_two_panes_tells_which_one_has_the_focus() {
-        let placement = Placement::of(&tab(&[(0, true)]), Size { cols: 80, rows: 24 });
+        let placement = Placement::of(&tab(&[(0, true)]), TerminalSize { cols: 80, rows: 24 });
         let x = placement.panes[0].rect.cols.min(placement.panes[1].rect.x.saturating_sub(1));
         let is_first = placement.focused_pane().map(|pane| pane.session) == Some(placement.panes[0].session);
         assert_eq!(placement.line_at(x, 0), Some(('│', is_first)));
@@ -243,8 +245,8 @@ mod tests {
     fn a_zoomed_pane_has_everything() {
         let mut tab = tab(&[(0, true)]);
         tab.zoomed = true;
-        let placement = Placement::of(&tab, Size { cols: 80, rows: 24 });
+        let placement = Placement::of(&tab, TerminalSize { cols: 80, rows: 24 });
         assert_eq!(placement.panes.len(), 1);
-        assert_eq!(placement.panes[0].rect, Rect::whole(Size { cols: 80, rows: 24 }));
+        assert_eq!(placement.panes[0].rect, Rect::whole(TerminalSize { cols: 80, rows: 24 }));
     }
 }

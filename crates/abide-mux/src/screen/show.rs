@@ -2,16 +2,16 @@
 
 use std::io::Write;
 
-use abide_term::Event as TermEvent;
+use abide_term::TermEvent;
 use abide_wire::protocol::Event;
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 
 use crate::screen::bar::Mark;
 use crate::screen::compose::tab_area;
 use crate::screen::frame::FrameInputs;
 use crate::screen::layout::{Tab, TabId};
 use crate::screen::placement::Placement;
-use crate::screen::view::{Mode, View};
+use crate::screen::view::{ClientView, Mode};
 use crate::server::Server;
 use crate::server::client::Client;
 
@@ -44,7 +44,7 @@ impl Server {
             return;
         }
         self.sessions[index].mark = mark;
-        views(self).for_each(View::touch);
+        views(self).for_each(ClientView::touch);
     }
 
     fn on_term_event(&mut self, index: usize, event: TermEvent) {
@@ -178,12 +178,12 @@ impl Server {
     }
 }
 
-fn views(server: &mut Server) -> impl Iterator<Item = &mut View> {
+fn views(server: &mut Server) -> impl Iterator<Item = &mut ClientView> {
     server.clients.values_mut().filter_map(|client| client.view.as_deref_mut())
 }
 
 /// The sizes of all sessions of a tab, those that a zoom hides included: they come back in one piece.
-fn pane_sizes(tab: &Tab, size: Size) -> Vec<(SessionId, Size)> {
+fn pane_sizes(tab: &Tab, size: TerminalSize) -> Vec<(SessionId, TerminalSize)> {
     let unzoomed = Tab { zoomed: false, ..tab.clone() };
     let mut panes = Placement::of(&unzoomed, size).panes;
     if tab.zoomed {

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use abide_term::input::tokens::Tokens;
 use abide_wire::protocol::{Attach, TerminalTrait};
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 
-use crate::screen::compose::{Seen, Shape};
+use crate::screen::compose::{DrawnVersions, Shape};
 use crate::screen::display::Display;
 use crate::screen::layout::TabId;
 use crate::screen::modes::KeyProtocols;
@@ -50,9 +50,9 @@ pub(crate) enum Mode {
 }
 
 #[derive(Debug)]
-pub(crate) struct View {
+pub(crate) struct ClientView {
     pub tab: TabId,
-    pub size: Size,
+    pub size: TerminalSize,
     pub read_only: bool,
     pub keys: KeyProtocols,
     pub display: Display,
@@ -69,7 +69,7 @@ pub(crate) struct View {
     tokens_since: Option<Instant>,
     message: Option<(String, Instant)>,
     pub painter: Painter,
-    pub seen: Seen,
+    pub seen: DrawnVersions,
     pub pan: (u16, u16),
     /// What was on the screen when the last frame was drawn, for finding what the mouse points at.
     pub shape: Option<Shape>,
@@ -82,9 +82,9 @@ pub(crate) struct View {
     pub used: u64,
 }
 
-impl View {
+impl ClientView {
     pub fn new(attach: &Attach, tab: TabId, used: u64, now: Instant) -> Self {
-        let size = clamped(Size { cols: attach.cols, rows: attach.rows });
+        let size = clamped(TerminalSize { cols: attach.cols, rows: attach.rows });
         let display = Display::of(&attach.caps);
         Self {
             tab,
@@ -101,7 +101,7 @@ impl View {
             tokens_since: None,
             message: None,
             painter: Painter::new(size, display),
-            seen: Seen::default(),
+            seen: DrawnVersions::default(),
             pan: (0, 0),
             shape: None,
             extras: Vec::new(),
@@ -124,14 +124,14 @@ impl View {
     }
 
     /// The client's terminal has another size, or has lost what it showed.
-    pub fn resize(&mut self, size: Size) {
+    pub fn resize(&mut self, size: TerminalSize) {
         self.size = clamped(size);
         self.painter.forget(self.size);
         self.dirty = true;
     }
 
     /// The client's terminal is of this size, as far as it says; whether that is news.
-    pub fn follow(&mut self, size: Option<Size>) -> bool {
+    pub fn follow(&mut self, size: Option<TerminalSize>) -> bool {
         let news = size.filter(|size| clamped(*size) != self.size);
         news.inspect(|size| self.resize(*size)).is_some()
     }
@@ -213,8 +213,8 @@ impl View {
     }
 }
 
-fn clamped(size: Size) -> Size {
-    Size { cols: size.cols.clamp(1, MAX_SIDE), rows: size.rows.clamp(1, MAX_SIDE) }
+fn clamped(size: TerminalSize) -> TerminalSize {
+    TerminalSize { cols: size.cols.clamp(1, MAX_SIDE), rows: size.rows.clamp(1, MAX_SIDE) }
 }
 
 fn key_protocols(attach: &Attach) -> KeyProtocols {

@@ -13,13 +13,13 @@ const WHAT: [&str; 2] = ["sleep:idle", "idle"];
 /// The lock, held or not.
 #[derive(Debug, Default)]
 pub(crate) struct AwakeLock {
-    held: Option<Arc<Mutex<Held>>>,
+    held: Option<Arc<Mutex<InhibitLock>>>,
     refused: Arc<Mutex<bool>>,
 }
 
 /// A lock that is held, or about to be.
 #[derive(Debug, Default)]
-struct Held {
+struct InhibitLock {
     what: Option<&'static str>,
     /// The lock is given back when this is closed.
     pipe: Option<ChildStdin>,
@@ -42,7 +42,7 @@ impl AwakeLock {
     }
 
     fn take(&mut self, name: &str) {
-        let (held, refused) = (Arc::<Mutex<Held>>::default(), self.refused.clone());
+        let (held, refused) = (Arc::<Mutex<InhibitLock>>::default(), self.refused.clone());
         self.held = Some(held.clone());
         let why = format!("--why=sessions of {name}");
         // It waits for the end of another process and never wakes before that.
@@ -71,7 +71,7 @@ impl Drop for AwakeLock {
 }
 
 /// Holds a lock on `what` until it is given back; false if it cannot be had.
-fn hold(what: &'static str, why: &str, held: &Mutex<Held>) -> bool {
+fn hold(what: &'static str, why: &str, held: &Mutex<InhibitLock>) -> bool {
     let mut command = Command::new("systemd-inhibit");
     command.arg(format!("--what={what}")).args(["--mode=block", "--who=abide", why, "cat"]);
     let spawned = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

@@ -6,14 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use abide_wire::protocol::{
-    Bye, ByeReason, Decoder, Event, EventKind, EventMessage, Kind, MAX_CLIENT_FRAME, Refusal, ReplyTo,
-    encode, encode_json, error_code,
+    Bye, ByeReason, Event, EventKind, EventMessage, FrameDecoder, FrameKind, MAX_CLIENT_FRAME, Refusal,
+    ReplyTo, encode, encode_json, error_code,
 };
 use abide_wire::session::{Exit, SessionId};
 use abide_wire::socket;
 use serde::Serialize;
 
-use crate::screen::view::View;
+use crate::screen::view::ClientView;
 use crate::server::lent_terminal::Lent;
 
 /// While this much waits to be read by a client, it is not listened to, and gets no events.
@@ -81,7 +81,7 @@ pub(crate) struct Client {
     /// Its terminal, if that is lent to us. Closed before the connection, whose end tells the client that it has it back.
     pub lent: Option<Lent>,
     stream: UnixStream,
-    decoder: Decoder,
+    decoder: FrameDecoder,
     /// The descriptor that came with the frame that is being received.
     passed: Option<OwnedFd>,
     out: Outgoing,
@@ -92,7 +92,7 @@ pub(crate) struct Client {
     /// It is dropped if it has not said hello by then.
     pub greets_by: Instant,
     /// What it shows, if it is attached.
-    pub view: Option<Box<View>>,
+    pub view: Option<Box<ClientView>>,
     /// The session that it was told it shows.
     shown: Option<SessionId>,
     /// The session whose input it filled up. It is not listened to until that reads; others are.
@@ -113,7 +113,7 @@ impl Client {
             peer: socket::peer_pid(&stream),
             lent: None,
             stream,
-            decoder: Decoder::new(MAX_CLIENT_FRAME),
+            decoder: FrameDecoder::new(MAX_CLIENT_FRAME),
             passed: None,
             out: Outgoing::default(),
             greeted: false,
@@ -176,7 +176,7 @@ impl Client {
     }
 
     /// The next whole frame: its kind and payload. A stream that is none ends the connection.
-    pub fn next_frame(&mut self) -> Option<(Option<Kind>, Vec<u8>)> {
+    pub fn next_frame(&mut self) -> Option<(Option<FrameKind>, Vec<u8>)> {
         if self.is_leaving() {
             return None;
         }
@@ -203,7 +203,7 @@ impl Client {
     pub fn borrow_terminal(&mut self) {
         self.lent = self.passed.take().filter(|_| self.view.is_some()).and_then(Lent::take);
         if self.lent.is_some() {
-            let _ = encode(Kind::Lent, &[], &mut self.out.bytes);
+            let _ = encode(FrameKind::Lent, &[], &mut self.out.bytes);
         } else {
             let refusal = Refusal::new(error_code::BAD_REQUEST, "this can not be used as a terminal");
             self.reply::<()>(0, Err(refusal));
@@ -245,20 +245,20 @@ impl Client {
         }
         for piece in bytes.chunks(MAX_CLIENT_FRAME) {
             // A piece is never too long.
-            let _ = encode(Kind::Output, piece, &mut self.out.bytes);
+            let _ = encode(FrameKind::Output, piece, &mut self.out.bytes);
         }
     }
 
-    pub fn send<T: Serialize>(&mut self, kind: Kind, message: &T) {
+    pub fn send<T: Serialize>(&mut self, kind: FrameKind, message: &T) {
         if let Err(err) = encode_json(kind, message, &mut self.out.bytes) {
             tracing::warn!("a message could not be encoded: {err}");
         }
     }
 
     pub fn reply<T: Serialize>(&mut self, id: u64, outcome: Result<T, Refusal>) {
-        if encode_json(Kind::Reply, &ReplyTo::new(id, outcome), &mut self.out.bytes).is_err() {
+        if encode_json(FrameKind::Reply, &ReplyTo::new(id, outcome), &mut self.out.bytes).is_err() {
             let refusal = Refusal::new(error_code::TOO_LARGE, "the answer is too large; ask for less of it");
-            self.send(Kind::Reply, &ReplyTo::<()>::new(id, Err(refusal)));
+            self.send(FrameKind::Reply, &ReplyTo::<()>::new(id, Err(refusal)));
         }
     }
 
@@ -267,7 +267,7 @@ impl Client {
         if !self.is_leaving() {
             // Who is told to go has its terminal back.
             self.lent = None;
-            self.send(Kind::Bye, &Bye { reason, message: message.to_owned(), exit });
+            self.send(FrameKind::Bye, &Bye { reason, message: message.to_owned(), exit });
             self.leaving = Some(Instant::now() + LEAVES_WITHIN);
         }
     }
@@ -276,7 +276,7 @@ impl Client {
     pub fn shows(&mut self, session: SessionId) {
         if self.shown != Some(session) && !self.is_leaving() {
             self.shown = Some(session);
-            self.send(Kind::Event, &EventMessage { subscription: 0, event: Event::Shown { session } });
+            self.send(FrameKind::Event, &EventMessage { subscription: 0, event: Event::Shown { session } });
         }
     }
 
@@ -306,7 +306,7 @@ impl Client {
                 subscription.lost += 1;
             } else if wanted && concerned {
                 let message = EventMessage { subscription: subscription.id, event: event.clone() };
-                let _ = encode_json(Kind::Event, &message, &mut self.out.bytes);
+                let _ = encode_json(FrameKind::Event, &message, &mut self.out.bytes);
             }
         }
     }
@@ -315,7 +315,7 @@ impl Client {
         for subscription in self.subscriptions.iter_mut().filter(|subscription| subscription.lost > 0) {
             let event = Event::Lost { count: std::mem::take(&mut subscription.lost) };
             let _ = encode_json(
-                Kind::Event,
+                FrameKind::Event,
                 &EventMessage { subscription: subscription.id, event },
                 &mut self.out.bytes,
             );

@@ -3,14 +3,14 @@
 use std::io;
 
 use abide_wire::protocol::{
-    Attach, ByeReason, Event, Hello, Kind, Refusal, ReplyTo, Request, Resize, TerminalTrait, error_code,
+    Attach, ByeReason, Event, FrameKind, Hello, Refusal, ReplyTo, Request, Resize, TerminalTrait, error_code,
     negotiate,
 };
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 use abide_wire::socket;
 use serde::Serialize;
 
-use crate::screen::view::View;
+use crate::screen::view::ClientView;
 use crate::server::Server;
 use crate::server::client::{Client, ClientId};
 
@@ -81,39 +81,39 @@ impl Server {
         self.on_input(id, &typed);
     }
 
-    fn on_frame(&mut self, id: ClientId, kind: Option<Kind>, payload: &[u8]) {
+    fn on_frame(&mut self, id: ClientId, kind: Option<FrameKind>, payload: &[u8]) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         match kind {
-            Some(Kind::Hello) => self.on_hello(id, payload),
+            Some(FrameKind::Hello) => self.on_hello(id, payload),
             _ if !client.greeted => client.bye(ByeReason::Protocol, "the first frame must be a hello", None),
-            Some(Kind::Request) => match Request::parse(payload) {
+            Some(FrameKind::Request) => match Request::parse(payload) {
                 Ok(request) => self.on_request(id, request),
                 Err(err) => client.reply::<()>(err.id, Err(err.refusal)),
             },
-            Some(Kind::Attach) => match serde_json::from_slice(payload) {
+            Some(FrameKind::Attach) => match serde_json::from_slice(payload) {
                 Ok(attach) => self.attach(id, &attach),
                 Err(err) => client.bye(ByeReason::Protocol, &format!("unreadable attach: {err}"), None),
             },
-            Some(Kind::Input) => self.on_input(id, payload),
-            Some(Kind::Resize) => {
+            Some(FrameKind::Input) => self.on_input(id, payload),
+            Some(FrameKind::Resize) => {
                 if let (Some(size), Some(view)) = (Resize::from_bytes(payload), &mut client.view) {
-                    view.resize(Size { cols: size.cols, rows: size.rows });
+                    view.resize(TerminalSize { cols: size.cols, rows: size.rows });
                     self.refit = true;
                 }
             }
-            Some(Kind::Bye) => client.bye(ByeReason::Detached, "detached", None),
-            Some(Kind::Lend) => client.borrow_terminal(),
-            Some(Kind::Lent) => {
+            Some(FrameKind::Bye) => client.bye(ByeReason::Detached, "detached", None),
+            Some(FrameKind::Lend) => client.borrow_terminal(),
+            Some(FrameKind::Lent) => {
                 if let Some(lent) = &mut client.lent {
                     lent.is_ours = true;
                 }
             }
             // What only we send.
-            Some(Kind::Reply | Kind::Event | Kind::Output) => {}
+            Some(FrameKind::Reply | FrameKind::Event | FrameKind::Output) => {}
             None => {
                 let refusal =
                     Refusal::new(error_code::UNKNOWN_FRAME, "a frame of a kind that this version has not");
-                client.send(Kind::Reply, &ReplyTo::<()>::new(0, Err(refusal)));
+                client.send(FrameKind::Reply, &ReplyTo::<()>::new(0, Err(refusal)));
             }
         }
     }
@@ -128,11 +128,12 @@ impl Server {
         match negotiate(&theirs.protocol) {
             Ok(version) => {
                 client.greeted = true;
-                client.send(Kind::Hello, &Hello { protocol: vec![version], generation, ..Hello::ours() });
+                client
+                    .send(FrameKind::Hello, &Hello { protocol: vec![version], generation, ..Hello::ours() });
             }
             // Ours as well, so that the client can say what both sides speak.
             Err(err) => {
-                client.send(Kind::Hello, &Hello { generation, ..Hello::ours() });
+                client.send(FrameKind::Hello, &Hello { generation, ..Hello::ours() });
                 client.bye(ByeReason::Protocol, &err.to_string(), None);
             }
         }
@@ -168,9 +169,9 @@ impl Server {
         match &mut client.view {
             Some(view) => {
                 view.update(attach);
-                view.follow(Some(Size { cols: attach.cols, rows: attach.rows }));
+                view.follow(Some(TerminalSize { cols: attach.cols, rows: attach.rows }));
             }
-            None => client.view = Some(Box::new(View::new(attach, tab, used, self.now))),
+            None => client.view = Some(Box::new(ClientView::new(attach, tab, used, self.now))),
         }
         self.refit = true;
         self.clients_changed();
@@ -228,11 +229,11 @@ impl Server {
         }
     }
 
-    pub fn view_mut(&mut self, id: ClientId) -> Option<&mut View> {
+    pub fn view_mut(&mut self, id: ClientId) -> Option<&mut ClientView> {
         self.clients.get_mut(&id)?.view.as_deref_mut()
     }
 
-    pub fn view(&self, id: ClientId) -> Option<&View> {
+    pub fn view(&self, id: ClientId) -> Option<&ClientView> {
         self.clients.get(&id)?.view.as_deref()
     }
 

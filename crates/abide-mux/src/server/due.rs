@@ -7,7 +7,7 @@ use abide_model::Doing;
 
 use crate::server::Server;
 use crate::server::searching::is_searching;
-use crate::session::Session;
+use crate::session::MuxSession;
 
 /// How soon to look whether a flush to disk is over, while another is waiting for it.
 const DISK_CHECK: Duration = Duration::from_millis(500);
@@ -77,11 +77,11 @@ impl Server {
         if self.syncing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.syncing = None;
         }
-        let due = |session: &&mut Session| session.sync_at().is_some_and(|at| at <= self.now);
+        let due = |session: &&mut MuxSession| session.sync_at().is_some_and(|at| at <= self.now);
         if self.syncing.is_some() {
             return;
         }
-        let jobs: Vec<_> = self.sessions.iter_mut().filter(due).filter_map(Session::sync_job).collect();
+        let jobs: Vec<_> = self.sessions.iter_mut().filter(due).filter_map(MuxSession::sync_job).collect();
         if jobs.is_empty() {
             return;
         }

@@ -9,7 +9,7 @@ use abide_wire::protocol::{ByeReason, Event};
 use abide_wire::session::Exit;
 
 use crate::server::Server;
-use crate::session::Session;
+use crate::session::MuxSession;
 
 /// How long clients that do not read are waited for at the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -20,19 +20,19 @@ impl Server {
     /// Deals with the sessions whose output is over.
     pub fn finish_sessions(&mut self) {
         let now = self.now;
-        let over = |session: &Session| session.drained_at().is_some_and(|at| at <= now);
+        let over = |session: &MuxSession| session.drained_at().is_some_and(|at| at <= now);
         if !self.sessions.iter().any(over) {
             return;
         }
         let (ended, living) = std::mem::take(&mut self.sessions).into_iter().partition(over);
         self.sessions = living;
-        let ended: Vec<Session> = ended;
+        let ended: Vec<MuxSession> = ended;
         for session in ended {
             self.session_ended(session);
         }
     }
 
-    fn session_ended(&mut self, mut session: Session) {
+    fn session_ended(&mut self, mut session: MuxSession) {
         let exit = session.exit.unwrap_or(Exit::Code(0));
         if crate::server::spawn::is_passing(&session) && self.stopping.is_none() {
             crate::server::spawn::forget_journal(&session, &self.instance_dir);

@@ -8,7 +8,7 @@ use abide_wire::protocol::ByeReason;
 
 use crate::server::endings::stop_message;
 use crate::server::{MuxError, Server};
-use crate::session::Session;
+use crate::session::MuxSession;
 
 /// Messages that the keeper has not taken; more than the sessions that it may have.
 const MAX_TO_KEEPER: usize = 4096;
@@ -49,7 +49,7 @@ impl Server {
 
     fn take_over(&mut self, info: SessionInfo, master: std::os::fd::OwnedFd) {
         let ring = self.instance_dir.journal(&info.id);
-        let mut session = Session::take_over(info.clone(), master, &ring, self);
+        let mut session = MuxSession::take_over(info.clone(), master, &ring, self);
         if let Some(name) = self.earlier.names.get(&info.id).filter(|name| !name.is_empty()) {
             session.name.clone_from(name);
         }

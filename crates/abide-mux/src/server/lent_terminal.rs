@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 use rustix::fs::OFlags;
 
 use crate::server::client::Outgoing;
@@ -39,8 +39,8 @@ impl Lent {
     }
 
     /// Its size, if it says.
-    pub fn size(&self) -> Option<Size> {
-        abide_sys::terminal::size_of(&self.terminal).map(|(cols, rows)| Size { cols, rows })
+    pub fn size(&self) -> Option<TerminalSize> {
+        abide_sys::terminal::size_of(&self.terminal).map(|(cols, rows)| TerminalSize { cols, rows })
     }
 
     /// Draws as much as the terminal takes now.

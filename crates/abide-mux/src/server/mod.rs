@@ -44,7 +44,7 @@ use crate::server::spawn::Asked;
 use crate::server::wait::Waiting;
 use crate::session::activity::FileWatch;
 use crate::session::settling::Settling;
-use crate::session::{MAX_INPUT, Session};
+use crate::session::{MAX_INPUT, MuxSession};
 
 /// How much of one session's output is read before everybody else has a turn.
 const SLICE: usize = 32 << 10;
@@ -78,7 +78,7 @@ pub(crate) struct Server {
     pub options: MuxOptions,
     pub watch: Watch,
     /// In the order in which they came. None is removed before the end of a round.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<MuxSession>,
     pub ended: VecDeque<(SessionId, Exit)>,
     pub layout: Layout,
     /// What this mux found. After a resume the sessions come one by one, and each finds its place and its name in it.
@@ -327,7 +327,7 @@ impl Server {
         }
     }
 
-    fn may_read(&self, session: &Session) -> bool {
+    fn may_read(&self, session: &MuxSession) -> bool {
         self.attention.allows(&session.id) && session.paused_until().is_none_or(|until| until <= self.now)
     }
 
@@ -379,11 +379,11 @@ impl Server {
         self.numbers
     }
 
-    pub fn session(&self, id: &SessionId) -> Option<&Session> {
+    pub fn session(&self, id: &SessionId) -> Option<&MuxSession> {
         self.sessions.iter().find(|session| session.id == *id)
     }
 
-    pub fn session_mut(&mut self, id: &SessionId) -> Option<&mut Session> {
+    pub fn session_mut(&mut self, id: &SessionId) -> Option<&mut MuxSession> {
         self.sessions.iter_mut().find(|session| session.id == *id)
     }
 }

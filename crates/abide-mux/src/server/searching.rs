@@ -1,7 +1,7 @@
 //! Searches that go on over several rounds of the loop: a long history must not keep everything else waiting.
 
 use crate::screen::scroll::{Scroll, SearchStep};
-use crate::screen::view::{Mode, View};
+use crate::screen::view::{ClientView, Mode};
 use crate::server::Server;
 use crate::server::client::ClientId;
 
@@ -35,6 +35,6 @@ impl Server {
 }
 
 /// Whether a search of this client's is under way.
-pub(crate) fn is_searching(view: &View) -> bool {
+pub(crate) fn is_searching(view: &ClientView) -> bool {
     matches!(&view.mode, Mode::Scroll(scroll) if scroll.is_searching())
 }

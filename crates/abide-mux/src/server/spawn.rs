@@ -8,13 +8,13 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{SessionInfo, ToKeeper};
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{Done, Event, Refusal, SpawnReply, Upgrade, error_code};
-use abide_wire::session::{SessionId, Size, SpawnSpec};
+use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
 
 use crate::screen::layout::Direction;
 use crate::screen::placement::Placement;
 use crate::server::Server;
 use crate::server::client::ClientId;
-use crate::session::Session;
+use crate::session::MuxSession;
 
 /// The most requests that the keeper has not answered yet.
 const MAX_ASKED: usize = 64;
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// The size that a new shell will have, so that it begins with it.
-    fn size_of_new(&self, place: &Where, session: &Session) -> Size {
+    fn size_of_new(&self, place: &Where, session: &MuxSession) -> TerminalSize {
         let Some(tab) = self.layout.tab_of(&session.id) else { return session.size() };
         let size = tab.size.unwrap_or_else(|| session.size());
         let Where::Beside(beside, direction) = place else { return size };
@@ -242,12 +242,12 @@ impl Server {
 }
 
 /// Whether a session was opened by a key, and leaves nothing to come back to when it ends.
-pub(crate) fn is_passing(session: &Session) -> bool {
+pub(crate) fn is_passing(session: &MuxSession) -> bool {
     session.meta.get(PASSING).is_some()
 }
 
 /// Removes the journal of a session.
-pub(crate) fn forget_journal(session: &Session, instance_dir: &InstanceDir) {
+pub(crate) fn forget_journal(session: &MuxSession, instance_dir: &InstanceDir) {
     // The ring and whatever belongs to it are named after the session. What can not be removed goes with the instance directory.
     let name = format!("{}.", session.id);
     for entry in std::fs::read_dir(instance_dir.journal_dir()).into_iter().flatten().flatten() {
@@ -258,19 +258,19 @@ pub(crate) fn forget_journal(session: &Session, instance_dir: &InstanceDir) {
 }
 
 /// The shell that the launcher named for a session's environment.
-fn shell_of(session: &Session) -> Option<Vec<OsText>> {
+fn shell_of(session: &MuxSession) -> Option<Vec<OsText>> {
     let argv: Vec<OsText> = serde_json::from_value(session.meta.get("shell")?.clone()).ok()?;
     (!argv.is_empty()).then_some(argv)
 }
 
 /// Where a session says that it is, if that is on this machine. Nothing was asked about that path: it may be in a file
 /// system that does not answer, and this process is the one that all screens depend on.
-pub(crate) fn announced_cwd(session: &Session) -> Option<PathBuf> {
+pub(crate) fn announced_cwd(session: &MuxSession) -> Option<PathBuf> {
     session.term.cwd().and_then(local_path)
 }
 
 /// Where a session's process is. Reading the link does not touch what it leads to.
-pub(crate) fn process_cwd(session: &Session) -> Option<PathBuf> {
+pub(crate) fn process_cwd(session: &MuxSession) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{}/cwd", session.pid)).ok()
 }
 

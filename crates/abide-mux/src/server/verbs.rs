@@ -14,12 +14,12 @@ use crate::screen::glyph::{LinkPolicy, Strings};
 use crate::server::Server;
 use crate::server::client::ClientId;
 use crate::server::wait::no_such_session;
-use crate::session::Session;
+use crate::session::MuxSession;
 
 impl Server {
     pub fn on_request(&mut self, client: ClientId, Request { id, verb }: Request) {
         match verb {
-            Verb::Status(_) => {
+            Verb::GetStatus(_) => {
                 self.look_closely();
                 let status = self.status();
                 self.reply(client, id, Ok(status));
@@ -97,7 +97,7 @@ impl Server {
         self.refit = true;
     }
 
-    fn living(&self, id: &SessionId) -> Result<&Session, Refusal> {
+    fn living(&self, id: &SessionId) -> Result<&MuxSession, Refusal> {
         match self.session(id) {
             Some(session) if session.exit.is_none() => Ok(session),
             Some(_) => Err(session_ended(id)),
@@ -132,7 +132,7 @@ impl Server {
         }
     }
 
-    pub fn status_of(&self, session: &Session) -> SessionStatus {
+    pub fn status_of(&self, session: &MuxSession) -> SessionStatus {
         SessionStatus {
             id: session.id,
             name: session.name.clone(),

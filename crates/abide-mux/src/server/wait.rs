@@ -10,7 +10,7 @@ use abide_wire::session::{Exit, SessionId};
 
 use crate::server::Server;
 use crate::server::client::ClientId;
-use crate::session::Session;
+use crate::session::MuxSession;
 
 /// The most requests that may be waiting at a time.
 const MAX_WAITS: usize = 1024;
@@ -28,7 +28,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// When it may come to an end without anything happening.
-    pub fn deadline(&self, sessions: &[Session], now: Instant) -> Option<Instant> {
+    pub fn deadline(&self, sessions: &[MuxSession], now: Instant) -> Option<Instant> {
         let session = sessions.iter().find(|session| session.id == self.session);
         let quiet_at = match (&self.until, session) {
             (Until::Idle { quiet_ms, background }, Some(session)) => {
@@ -46,7 +46,7 @@ impl Waiting {
     }
 
     /// Whether what was waited for is true now, and the answer then.
-    fn check(&mut self, session: &Session, now: Instant) -> Option<WaitReply> {
+    fn check(&mut self, session: &MuxSession, now: Instant) -> Option<WaitReply> {
         let mut problem = None;
         let (reached, line) = match &self.until {
             Until::Exit => (false, None),
@@ -81,7 +81,7 @@ impl Waiting {
 
 /// The line that holds `pattern`, on the screen or among the lines that scrolled off since the last look. Lines that
 /// were wrapped are searched as one; those that an earlier run left on the screen are not searched.
-fn find(session: &Session, pattern: &str, searched_to: &mut u64) -> Option<String> {
+fn find(session: &MuxSession, pattern: &str, searched_to: &mut u64) -> Option<String> {
     if pattern.is_empty() {
         // Every screen holds it, also one to which nothing was written yet.
         return Some(String::new());

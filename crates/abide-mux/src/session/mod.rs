@@ -17,10 +17,10 @@ use abide_journal::rebuild::{OldScreen, Rebuilt};
 use abide_journal::{Journal, SyncJob};
 use abide_model::watching::Watched;
 use abide_term::input::tokens::{FOCUS_IN, FOCUS_OUT};
-use abide_term::{Event, Rgb, Term};
+use abide_term::{Rgb, Term, TermEvent};
 use abide_wire::link::SessionInfo;
 use abide_wire::protocol::Colors;
-use abide_wire::session::{Exit, SessionId, Size};
+use abide_wire::session::{Exit, SessionId, TerminalSize};
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -51,7 +51,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 const MAX_NOTIFIED: u32 = 20;
 const NOTIFY_PERIOD: Duration = Duration::from_secs(2);
 
-pub(crate) struct Session {
+pub(crate) struct MuxSession {
     pub id: SessionId,
     pub name: String,
     pub program: String,
@@ -100,7 +100,7 @@ const YIELD_WAS_USED: Duration = Duration::from_micros(5);
 /// time for that one, and this one is still read faster than most programs write.
 const PAUSE: Duration = Duration::from_micros(250);
 
-impl Session {
+impl MuxSession {
     /// Takes over a session, and rebuilds its screen from what earlier muxes journaled.
     pub fn take_over(info: SessionInfo, master: OwnedFd, ring: &Path, server: &Server) -> Self {
         if let Err(err) = rustix::io::ioctl_fionbio(&master, true) {
@@ -160,18 +160,18 @@ impl Session {
         self.program.rsplit('/').next().unwrap_or_default()
     }
 
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> TerminalSize {
         let size = self.term.size();
-        Size { cols: size.cols, rows: size.rows }
+        TerminalSize { cols: size.cols, rows: size.rows }
     }
 
     /// Gives the terminal another size; says whether it had a different one.
-    pub fn resize(&mut self, size: Size) -> bool {
+    pub fn resize(&mut self, size: TerminalSize) -> bool {
         let wanted = abide_term::Size { cols: size.cols, rows: size.rows }.clamped();
         if wanted == self.term.size() {
             return false;
         }
-        let size = Size { cols: wanted.cols, rows: wanted.rows };
+        let size = TerminalSize { cols: wanted.cols, rows: wanted.rows };
         self.earlier_run.resize(&mut self.term, wanted);
         self.journal.resized(size);
         let winsize = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
@@ -317,7 +317,7 @@ impl Session {
     }
 
     /// What the model has to tell, apart from the picture.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<TermEvent> {
         self.term.take_events()
     }
 
@@ -406,7 +406,7 @@ impl Session {
     }
 }
 
-impl AsFd for Session {
+impl AsFd for MuxSession {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.master.as_fd()
     }

@@ -3,11 +3,11 @@
 
 use abide_model::StatusBar;
 use abide_term::{Color, Cursor, Modes, Options, Term};
-use abide_wire::session::{SessionId, Size};
+use abide_wire::session::{SessionId, TerminalSize};
 use proptest::prelude::*;
 
 use crate::screen::bar::Bar;
-use crate::screen::compose::{Scene, Seen, Shape, Source, tab_area};
+use crate::screen::compose::{DrawnVersions, PaneSource, Scene, Shape, tab_area};
 use crate::screen::display::{Charset, Depth, Display};
 use crate::screen::glyph::{Glyph, LinkPolicy, Strings, Text};
 use crate::screen::layout::{Direction, Layout};
@@ -28,20 +28,20 @@ const DIRECT: Display = Display {
 struct Bench {
     layout: Layout,
     terms: Vec<(SessionId, Term)>,
-    client: Size,
+    client: TerminalSize,
     bar: StatusBar,
-    tab: Size,
+    tab: TerminalSize,
     pan: (u16, u16),
     scroll: bool,
     overlay: Vec<String>,
     held: bool,
     strings: Strings,
     painter: Painter,
-    seen: Seen,
+    seen: DrawnVersions,
     outer: Term,
 }
 
-fn term(size: Size) -> Term {
+fn term(size: TerminalSize) -> Term {
     Term::new(
         abide_term::Size { cols: size.cols, rows: size.rows },
         Options { scrollback: 50, ..Options::default() },
@@ -49,7 +49,7 @@ fn term(size: Size) -> Term {
 }
 
 impl Bench {
-    fn new(client: Size, tab: Size, sessions: usize, bar: StatusBar) -> Self {
+    fn new(client: TerminalSize, tab: TerminalSize, sessions: usize, bar: StatusBar) -> Self {
         let ids: Vec<SessionId> = (1..).map(SessionId).take(sessions).collect();
         let mut layout = Layout::default();
         layout.add(&ids[0]);
@@ -74,7 +74,7 @@ impl Bench {
             held: false,
             strings: Strings::new(LinkPolicy::Harmless),
             painter: Painter::new(client, DIRECT),
-            seen: Seen::default(),
+            seen: DrawnVersions::default(),
             outer: term(client),
         }
     }
@@ -84,7 +84,7 @@ impl Bench {
         self.terms[index].1.feed(bytes);
     }
 
-    fn resize_client(&mut self, size: Size) {
+    fn resize_client(&mut self, size: TerminalSize) {
         self.client = size;
         self.outer.resize(abide_term::Size { cols: size.cols, rows: size.rows });
         self.painter.forget(size);
@@ -99,8 +99,11 @@ impl Bench {
             scroll.search(of(&placement.focused), "a");
             scroll
         });
-        let sources =
-            placement.panes.iter().map(|pane| Source { term: of(&pane.session), held: self.held }).collect();
+        let sources = placement
+            .panes
+            .iter()
+            .map(|pane| PaneSource { term: of(&pane.session), held: self.held })
+            .collect();
         let shape = Shape {
             size: self.client,
             bar: self.bar,
@@ -153,8 +156,8 @@ impl Bench {
     }
 }
 
-fn size(cols: std::ops::Range<u16>, rows: std::ops::Range<u16>) -> impl Strategy<Value = Size> {
-    (cols, rows).prop_map(|(cols, rows)| Size { cols, rows })
+fn size(cols: std::ops::Range<u16>, rows: std::ops::Range<u16>) -> impl Strategy<Value = TerminalSize> {
+    (cols, rows).prop_map(|(cols, rows)| TerminalSize { cols, rows })
 }
 
 /// Something that a program might write.
@@ -192,7 +195,7 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
 enum Step {
     Output(usize, Vec<u8>),
     Draw,
-    Client(Size),
+    Client(TerminalSize),
     Scroll(bool),
     Overlay(bool),
     Pan(u16, u16),
@@ -258,9 +261,9 @@ fn recorded_programs_come_through_unchanged() {
         include_bytes!("../../tests/mux/streams/less.raw"),
         include_bytes!("../../tests/mux/streams/nano.raw"),
     ];
-    let sizes = [(80, 24), (80, 23), (60, 20), (100, 40)].map(|(cols, rows)| Size { cols, rows });
+    let sizes = [(80, 24), (80, 23), (60, 20), (100, 40)].map(|(cols, rows)| TerminalSize { cols, rows });
     for (client, sessions) in sizes.into_iter().zip([1, 1, 2, 3]) {
-        let tab = Size { cols: 80, rows: 23 };
+        let tab = TerminalSize { cols: 80, rows: 23 };
         let mut bench = Bench::new(client, tab, sessions, StatusBar::Bottom);
         let pieces = streams.map(|stream| stream.chunks(61).collect::<Vec<_>>());
         for at in 0..pieces.iter().map(Vec::len).max().unwrap() {
@@ -277,7 +280,7 @@ fn recorded_programs_come_through_unchanged() {
 
 #[test]
 fn a_held_pane_stays_as_it_was_while_its_neighbour_goes_on() {
-    let size = Size { cols: 21, rows: 4 };
+    let size = TerminalSize { cols: 21, rows: 4 };
     let mut bench = Bench::new(size, size, 1, StatusBar::Off);
     bench.feed(0, b"before");
     bench.draw();
@@ -292,7 +295,7 @@ fn a_held_pane_stays_as_it_was_while_its_neighbour_goes_on() {
 
 #[test]
 fn one_typed_character_costs_a_few_bytes_and_not_a_screen() {
-    let size = Size { cols: 200, rows: 50 };
+    let size = TerminalSize { cols: 200, rows: 50 };
     let mut bench = Bench::new(size, tab_area(size, StatusBar::Bottom), 1, StatusBar::Bottom);
     for _ in 0..60 {
         bench.feed(0, b"\x1b[31msome text of a busy screen\x1b[m\r\n");
@@ -306,7 +309,7 @@ fn one_typed_character_costs_a_few_bytes_and_not_a_screen() {
 
 #[test]
 fn colours_that_a_program_changes_are_shown_in_its_own_pane_until_it_gives_them_back() {
-    let size = Size { cols: 9, rows: 1 };
+    let size = TerminalSize { cols: 9, rows: 1 };
     let mut bench = Bench::new(size, size, 2, StatusBar::Off);
     for session in 0..2 {
         bench.feed(session, b"\x1b[31;44mr");
@@ -327,8 +330,8 @@ fn colours_that_a_program_changes_are_shown_in_its_own_pane_until_it_gives_them_
 
 #[test]
 fn the_outer_terminal_is_in_the_modes_of_the_session() {
-    let mut outer = term(Size { cols: 10, rows: 3 });
-    let mut session = term(Size { cols: 10, rows: 3 });
+    let mut outer = term(TerminalSize { cols: 10, rows: 3 });
+    let mut session = term(TerminalSize { cols: 10, rows: 3 });
     let mut last: Option<Outer> = None;
     for output in [
         &b""[..],
@@ -367,8 +370,8 @@ fn the_outer_terminal_is_in_the_modes_of_the_session() {
 
 #[test]
 fn a_wide_character_that_does_not_fit_is_left_out_and_not_cut() {
-    let tab = Size { cols: 10, rows: 2 };
-    let mut bench = Bench::new(Size { cols: 5, rows: 2 }, tab, 1, StatusBar::Off);
+    let tab = TerminalSize { cols: 10, rows: 2 };
+    let mut bench = Bench::new(TerminalSize { cols: 5, rows: 2 }, tab, 1, StatusBar::Off);
     bench.feed(0, "漢漢漢漢漢".as_bytes());
     for pan in 0..5 {
         bench.pan = (pan, 0);

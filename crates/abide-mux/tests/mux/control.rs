@@ -12,11 +12,11 @@ use abide_model::activity::Background;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, SessionInfo, ToMux};
 use abide_wire::protocol::{
-    CallError, Connection, Decoder, Event, EventKind, Format, Hello, Input, Kill, Kind, MAX_FRAME, Rename,
-    ResizeTo, Send, Shutdown, Signal, Snapshot, Spawn, Status, Subscribe, Until, Wait, WaitOutcome, encode,
-    encode_json, error_code,
+    CallError, Connection, Event, EventKind, Format, FrameDecoder, FrameKind, GetStatus, Hello, Input, Kill,
+    MAX_FRAME, Rename, ResizeTo, Send, Shutdown, Signal, Snapshot, Spawn, Subscribe, Until, Wait,
+    WaitOutcome, encode, encode_json, error_code,
 };
-use abide_wire::session::{Exit, Size};
+use abide_wire::session::{Exit, TerminalSize};
 use abide_wire::socket;
 
 use crate::support::{CALL, Capsule, id, part, shell, spec, wait_for};
@@ -206,7 +206,7 @@ fn subscribers_hear_what_they_asked_for_and_nothing_else() {
 
 fn a_session_can_be_resized_only_while_no_client_decides() {
     let capsule = Capsule::running(&["shell"]);
-    let size = Size { cols: 120, rows: 33 };
+    let size = TerminalSize { cols: 120, rows: 33 };
     capsule.call(&ResizeTo { session: id("main"), size });
     capsule.send_line("main", "size");
     capsule.wait_text("main", "size=120x33");
@@ -256,31 +256,31 @@ fn an_unknown_session_is_refused_and_an_ended_one_is_remembered() {
 }
 
 /// A connection that can say anything.
-struct Raw(std::os::unix::net::UnixStream, Decoder);
+struct Raw(std::os::unix::net::UnixStream, FrameDecoder);
 
 impl Raw {
     fn connect(capsule: &Capsule) -> Self {
         let stream = socket::connect(&capsule.instance_dir.run_dir()).unwrap();
         stream.set_read_timeout(Some(CALL)).unwrap();
-        Self(stream, Decoder::new(MAX_FRAME))
+        Self(stream, FrameDecoder::new(MAX_FRAME))
     }
 
     fn greet(capsule: &Capsule) -> Self {
         let mut raw = Self::connect(capsule);
         let mut frame = Vec::new();
-        encode_json(Kind::Hello, &Hello::ours(), &mut frame).unwrap();
+        encode_json(FrameKind::Hello, &Hello::ours(), &mut frame).unwrap();
         raw.0.write_all(&frame).unwrap();
-        assert_eq!(raw.next().0, Some(Kind::Hello));
+        assert_eq!(raw.next().0, Some(FrameKind::Hello));
         raw
     }
 
-    fn say(&mut self, kind: Kind, payload: &[u8]) {
+    fn say(&mut self, kind: FrameKind, payload: &[u8]) {
         let mut frame = Vec::new();
         encode(kind, payload, &mut frame).unwrap();
         self.0.write_all(&frame).unwrap();
     }
 
-    fn next(&mut self) -> (Option<Kind>, String) {
+    fn next(&mut self) -> (Option<FrameKind>, String) {
         loop {
             if let Some(frame) = self.1.next().unwrap() {
                 return (frame.kind(), String::from_utf8_lossy(frame.payload).into_owned());
@@ -296,32 +296,32 @@ impl Raw {
 fn what_is_not_understood_gets_an_error_and_not_silence() {
     let capsule = Capsule::running(&["shell"]);
     let mut raw = Raw::greet(&capsule);
-    raw.say(Kind::Request, br#"{"id": 7, "verb": "levitate"}"#);
+    raw.say(FrameKind::Request, br#"{"id": 7, "verb": "levitate"}"#);
     let (kind, text) = raw.next();
     assert!(
-        kind == Some(Kind::Reply) && text.contains("unknown_verb") && text.contains("\"id\":7"),
+        kind == Some(FrameKind::Reply) && text.contains("unknown_verb") && text.contains("\"id\":7"),
         "{text}"
     );
-    raw.say(Kind::Request, b"{");
+    raw.say(FrameKind::Request, b"{");
     assert!(raw.next().1.contains("bad_request"));
-    raw.say(Kind::Request, br#"{"id": 8, "verb": "kill", "session": "../../etc"}"#);
+    raw.say(FrameKind::Request, br#"{"id": 8, "verb": "kill", "session": "../../etc"}"#);
     assert!(raw.next().1.contains("bad_request"));
     raw.0.write_all(&[0, 0, 0, 0, 99]).unwrap();
     assert!(raw.next().1.contains("unknown_frame"));
-    raw.say(Kind::Request, br#"{"id": 9, "verb": "status"}"#);
+    raw.say(FrameKind::Request, br#"{"id": 9, "verb": "status"}"#);
     assert!(raw.next().1.contains("\"id\":9"));
     raw.0.write_all(&[0xff, 0xff, 0xff, 0x7f, 2]).unwrap();
-    assert_eq!(raw.next().0, Some(Kind::Bye));
+    assert_eq!(raw.next().0, Some(FrameKind::Bye));
 
     let mut rude = Raw::connect(&capsule);
-    rude.say(Kind::Request, br#"{"id": 1, "verb": "status"}"#);
-    assert_eq!(rude.next().0, Some(Kind::Bye));
+    rude.say(FrameKind::Request, br#"{"id": 1, "verb": "status"}"#);
+    assert_eq!(rude.next().0, Some(FrameKind::Bye));
 
     let mut newer = Raw::connect(&capsule);
-    newer.say(Kind::Hello, br#"{"protocol": [98, 99], "colour": "blue"}"#);
-    assert_eq!(newer.next().0, Some(Kind::Hello));
+    newer.say(FrameKind::Hello, br#"{"protocol": [98, 99], "colour": "blue"}"#);
+    assert_eq!(newer.next().0, Some(FrameKind::Hello));
     let (kind, text) = newer.next();
-    assert!(kind == Some(Kind::Bye) && text.contains("98"), "{text}");
+    assert!(kind == Some(FrameKind::Bye) && text.contains("98"), "{text}");
     assert_eq!(capsule.status().sessions.len(), 1);
 }
 
@@ -357,7 +357,7 @@ fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
     ours.send(&hello, &[listener.as_fd()]).unwrap();
     let asking = std::thread::spawn(move || {
         let mut client = Connection::connect(&instance_dir, CALL).unwrap();
-        client.call(&Status {}, CALL).unwrap()
+        client.call(&GetStatus {}, CALL).unwrap()
     });
     // Long enough for a mux that does not wait to have answered.
     std::thread::sleep(Duration::from_millis(300));
@@ -368,7 +368,7 @@ fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
         name: "late".into(),
         program: "late".into(),
         pid: 1,
-        size: Size::default(),
+        size: TerminalSize::default(),
         exited: None,
         meta: serde_json::Value::Null,
     };

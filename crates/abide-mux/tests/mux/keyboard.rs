@@ -1,7 +1,7 @@
 //! Keys, mouse and paste: what goes to the session, and what each command does.
 
 use abide_term::Term;
-use abide_wire::session::Size;
+use abide_wire::session::TerminalSize;
 
 use crate::support::{Capsule, id, part, wait_for};
 use crate::terminal::Terminal;
@@ -158,8 +158,8 @@ fn splits_share_the_screen_take_the_focus_in_turn_and_are_drawn_with_a_line() {
     assert!(row_of(&terminal, "you said down") > 11);
     terminal.type_keys("exit 0\r");
     terminal.wait_gone("├");
-    let sizes: Vec<Size> = capsule.status().sessions.iter().map(|session| session.size).collect();
-    assert_eq!(sizes, [Size { cols: 40, rows: 23 }, Size { cols: 39, rows: 23 }]);
+    let sizes: Vec<TerminalSize> = capsule.status().sessions.iter().map(|session| session.size).collect();
+    assert_eq!(sizes, [TerminalSize { cols: 40, rows: 23 }, TerminalSize { cols: 39, rows: 23 }]);
 }
 
 fn column_of(terminal: &Terminal, text: &str) -> usize {

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use abide_wire::protocol::{
-    Attach, Connection, Decoder, Hello, Kind, MAX_FRAME, Refusal, ReplyTo, Spawn, encode, encode_json,
-    error_code, header,
+    Attach, Connection, FrameDecoder, FrameKind, Hello, MAX_FRAME, Refusal, ReplyTo, Spawn, encode,
+    encode_json, error_code, header,
 };
 use abide_wire::socket;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -179,10 +179,10 @@ fn what_a_program_does_not_read_is_left_in_the_terminal() {
 }
 
 /// A client that attaches and sends a frame with descriptors.
-fn send_with(capsule: &Capsule, kind: Kind, fds: &[BorrowedFd<'_>]) -> UnixStream {
+fn send_with(capsule: &Capsule, kind: FrameKind, fds: &[BorrowedFd<'_>]) -> UnixStream {
     let (mut stream, _) = Connection::connect(&capsule.instance_dir, CALL).unwrap().into_parts();
     let mut frame = Vec::new();
-    encode_json(Kind::Attach, &Attach { cols: 80, rows: 24, ..Attach::default() }, &mut frame).unwrap();
+    encode_json(FrameKind::Attach, &Attach { cols: 80, rows: 24, ..Attach::default() }, &mut frame).unwrap();
     stream.write_all(&frame).unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -193,8 +193,8 @@ fn send_with(capsule: &Capsule, kind: Kind, fds: &[BorrowedFd<'_>]) -> UnixStrea
 }
 
 /// Reads until a frame of that kind has come; gives what it holds. What else came is forgotten.
-fn wait_for_kind(stream: &mut UnixStream, wanted: Kind) -> Vec<u8> {
-    let mut decoder = Decoder::new(MAX_FRAME);
+fn wait_for_kind(stream: &mut UnixStream, wanted: FrameKind) -> Vec<u8> {
+    let mut decoder = FrameDecoder::new(MAX_FRAME);
     let mut byte = [0];
     loop {
         while let Some(frame) = decoder.next().unwrap() {
@@ -216,15 +216,15 @@ fn what_is_no_terminal_of_ours_is_refused_and_closed() {
     rustix::io::ioctl_fionbio(&terminal, true).unwrap();
     let (writer_fd, terminal_fd) = (writer.as_fd(), terminal.as_fd());
     for fds in [&[][..], &[writer_fd], &[blocking.as_fd()], &[terminal_fd, writer_fd], &[writer_fd; 4]] {
-        wait_for_kind(&mut send_with(&capsule, Kind::Lend, fds), Kind::Reply);
+        wait_for_kind(&mut send_with(&capsule, FrameKind::Lend, fds), FrameKind::Reply);
     }
     // A frame that has no use for one.
-    let mut other = send_with(&capsule, Kind::Request, &[writer_fd]);
-    wait_for_kind(&mut other, Kind::Reply);
+    let mut other = send_with(&capsule, FrameKind::Request, &[writer_fd]);
+    wait_for_kind(&mut other, FrameKind::Reply);
     drop(writer);
     rustix::io::ioctl_fionbio(&reader, true).unwrap();
     wait_for("the end of the last copy", || (reader.read(&mut [0]).ok() == Some(0)).then_some(()));
-    wait_for_kind(&mut send_with(&capsule, Kind::Lend, &[terminal_fd]), Kind::Lent);
+    wait_for_kind(&mut send_with(&capsule, FrameKind::Lend, &[terminal_fd]), FrameKind::Lent);
 }
 
 fn who_is_told_to_go_or_hangs_up_has_its_terminal_back_at_once() {
@@ -237,21 +237,21 @@ fn who_is_told_to_go_or_hangs_up_has_its_terminal_back_at_once() {
     rustix::io::ioctl_fionbio(&slave, true).unwrap();
     let device = std::fs::read_link(format!("/proc/self/fd/{}", slave.as_raw_fd())).unwrap();
     let borrowed = || {
-        let mut stream = send_with(&capsule, Kind::Lend, &[slave.as_fd()]);
+        let mut stream = send_with(&capsule, FrameKind::Lend, &[slave.as_fd()]);
         stream.set_read_timeout(Some(CALL)).unwrap();
-        wait_for_kind(&mut stream, Kind::Lent);
+        wait_for_kind(&mut stream, FrameKind::Lent);
         assert_eq!(openings(&capsule, &device), 1);
         stream
     };
     let mut told = borrowed();
-    told.write_all(&header(Kind::Bye, 0).unwrap()).unwrap();
-    wait_for_kind(&mut told, Kind::Bye);
+    told.write_all(&header(FrameKind::Bye, 0).unwrap()).unwrap();
+    wait_for_kind(&mut told, FrameKind::Bye);
     assert_eq!(openings(&capsule, &device), 0);
 
     // It is not listened to, because the program does not read what it sent.
     let mut hangs_up = borrowed();
     let mut typed = Vec::new();
-    encode(Kind::Input, &[b'x'; 64 << 10], &mut typed).unwrap();
+    encode(FrameKind::Input, &[b'x'; 64 << 10], &mut typed).unwrap();
     for _ in 0..66 {
         hangs_up.write_all(&typed).unwrap();
     }
@@ -263,7 +263,7 @@ fn who_is_told_to_go_or_hangs_up_has_its_terminal_back_at_once() {
 
     let mut window_closed = borrowed();
     drop(master);
-    wait_for_kind(&mut window_closed, Kind::Bye);
+    wait_for_kind(&mut window_closed, FrameKind::Bye);
     assert_eq!(openings(&capsule, &device), 0);
 }
 
@@ -274,20 +274,20 @@ fn a_mux_that_knows_nothing_of_loans_gets_what_is_typed() {
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     let mut client = socket::accept(&listener).unwrap();
     client.set_read_timeout(Some(CALL)).unwrap();
-    wait_for_kind(&mut client, Kind::Hello);
+    wait_for_kind(&mut client, FrameKind::Hello);
     let mut frames = Vec::new();
-    encode_json(Kind::Hello, &Hello::ours(), &mut frames).unwrap();
-    encode(Kind::Output, b"of an older version", &mut frames).unwrap();
+    encode_json(FrameKind::Hello, &Hello::ours(), &mut frames).unwrap();
+    encode(FrameKind::Output, b"of an older version", &mut frames).unwrap();
     client.write_all(&frames).unwrap();
     // Which is also when the terminal answers what it was asked.
     terminal.wait_text("of an older version");
-    wait_for_kind(&mut client, Kind::Lend);
+    wait_for_kind(&mut client, FrameKind::Lend);
     terminal.type_keys("held back ");
     let mut refusal = Vec::new();
     let reply = ReplyTo::<()>::new(0, Err(Refusal::new(error_code::UNKNOWN_FRAME, "what is this?")));
-    encode_json(Kind::Reply, &reply, &mut refusal).unwrap();
+    encode_json(FrameKind::Reply, &reply, &mut refusal).unwrap();
     client.write_all(&refusal).unwrap();
-    assert_eq!(wait_for_kind(&mut client, Kind::Input), b"held back ");
+    assert_eq!(wait_for_kind(&mut client, FrameKind::Input), b"held back ");
     terminal.type_keys("and not");
-    assert_eq!(wait_for_kind(&mut client, Kind::Input), b"and not");
+    assert_eq!(wait_for_kind(&mut client, FrameKind::Input), b"and not");
 }

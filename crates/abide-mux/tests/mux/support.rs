@@ -10,10 +10,10 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{
-    Call, CallError, Connection, Input, Send, Snapshot, SnapshotReply, Status, StatusReply, Until, Wait,
+    Call, CallError, Connection, GetStatus, Input, Send, Snapshot, SnapshotReply, StatusReply, Until, Wait,
     WaitReply,
 };
-use abide_wire::session::{SessionId, Size, SpawnSpec};
+use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
 use rustix::process::{Pid, Signal, kill_process};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -56,7 +56,7 @@ pub fn spec(name: &str, argv: &[&str]) -> SpawnSpec {
         argv: argv.iter().map(OsText::from).collect(),
         env: vec![("PATH".into(), std::env::var_os("PATH").unwrap().into())],
         cwd: "/".into(),
-        size: Size::default(),
+        size: TerminalSize::default(),
         umask: None,
         meta: serde_json::json!({ "shell": [exe(), "session", "shell"] }),
     }
@@ -141,7 +141,7 @@ impl Capsule {
     }
 
     pub fn status(&self) -> StatusReply {
-        self.call(&Status {})
+        self.call(&GetStatus {})
     }
 
     pub fn snapshot(&self, session: &str, scrollback: bool) -> SnapshotReply {

@@ -7,7 +7,9 @@ use abide_model::activity::Background;
 use abide_testkit::SmallDisk;
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::mux_options::MuxOptions;
-use abide_wire::protocol::{Attach, Connection, Kind, Rename, Shutdown, Spawn, Until, Upgrade, encode_json};
+use abide_wire::protocol::{
+    Attach, Connection, FrameKind, Rename, Shutdown, Spawn, Until, Upgrade, encode_json,
+};
 use rustix::process::Signal;
 
 use crate::support::{CALL, Capsule, exe, id, part, send_signal, shell, wait_for};
@@ -64,7 +66,7 @@ fn stalled(capsule: &Capsule) -> std::os::unix::net::UnixStream {
     let (mut stream, _) = Connection::connect(&capsule.instance_dir, CALL).unwrap().into_parts();
     let mut frame = Vec::new();
     let attach = Attach { cols: 200, rows: 50, ..Attach::default() };
-    encode_json(Kind::Attach, &attach, &mut frame).unwrap();
+    encode_json(FrameKind::Attach, &attach, &mut frame).unwrap();
     stream.write_all(&frame).unwrap();
     stream
 }

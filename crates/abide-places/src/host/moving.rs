@@ -18,12 +18,12 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 const ATTEMPTS: usize = 5;
 
 /// A scope that is to be made.
-pub(super) struct Scope {
+pub(super) struct NewScope {
     name: String,
     description: String,
 }
 
-impl Scope {
+impl NewScope {
     /// The scope of an instance.
     pub fn of(id: InstanceId) -> Self {
         Self { name: format!("abide-{id}"), description: format!("abide {}", id.display_name()) }
@@ -38,21 +38,21 @@ impl Scope {
 /// Moves the instance `id`, which runs, into a unit of its own. `processes` gives all of it at the time of the call, the
 /// supervisor first; it is called again until nothing stays behind.
 pub fn move_instance(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
-    move_running(&Scope::of(id), processes)
+    move_running(&NewScope::of(id), processes)
 }
 
 /// Moves what outlives the instance `id` out of its unit, into one of its own.
 pub fn move_spared(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
     let description = format!("what outlives abide {}", id.display_name());
-    move_running(&Scope { name: format!("abide-spared-{id}"), description }, processes)
+    move_running(&NewScope { name: format!("abide-spared-{id}"), description }, processes)
 }
 
 /// Moves a tmux server that runs into a unit, with everything in its panes.
 pub fn move_server(processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
-    move_running(&Scope::of_tmux(), processes)
+    move_running(&NewScope::of_tmux(), processes)
 }
 
-fn move_running(scope: &Scope, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
+fn move_running(scope: &NewScope, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
     let login = Login::here();
     // A process that was listed may end before it could be moved, which fails the whole request.
     let mut unit = move_into_unit(&login, &processes(), scope);
@@ -85,7 +85,7 @@ pub(super) fn rehearse(login: &Login, linger: bool) -> Result<(), ManagerFault> 
     let mut command = Command::new("cat");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| ManagerFault::NoTool(format!("cat: {error}")))?;
-    let scope = Scope {
+    let scope = NewScope {
         name: format!("abide-doctor-{}", child.id()),
         description: "a trial of `abide doctor`".to_owned(),
     };
@@ -106,7 +106,7 @@ fn fault_of(error: RunError) -> ManagerFault {
 }
 
 /// Makes a scope of the processes and gives its name.
-pub(super) fn move_into_unit(login: &Login, pids: &[u32], scope: &Scope) -> Result<String, ManagerFault> {
+pub(super) fn move_into_unit(login: &Login, pids: &[u32], scope: &NewScope) -> Result<String, ManagerFault> {
     let (first, base) = (pids.first().copied().unwrap_or_default(), &scope.name);
     let name = format!("{base}.scope");
     match make_scope(login, pids, scope, &name) {
@@ -120,7 +120,7 @@ pub(super) fn move_into_unit(login: &Login, pids: &[u32], scope: &Scope) -> Resu
     }
 }
 
-fn make_scope(login: &Login, pids: &[u32], scope: &Scope, name: &str) -> Result<(), ManagerFault> {
+fn make_scope(login: &Login, pids: &[u32], scope: &NewScope, name: &str) -> Result<(), ManagerFault> {
     let asked = bus::start_scope(login, name, &scope.description, pids);
     let is_outside = |pid: &u32| cgroup::of(*pid).is_some_and(|path| !cgroup::is_in(&path, name));
     let first = || pids.first().and_then(|pid| cgroup::of(*pid));

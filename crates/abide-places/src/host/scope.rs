@@ -16,7 +16,7 @@ use abide_model::{InstanceId, UnitMode};
 
 use super::cgroup;
 use super::login::{Inspector, Login};
-use super::moving::{Scope, move_into_unit};
+use super::moving::{NewScope, move_into_unit};
 
 /// How long systemd may take to do what it agreed to do.
 pub(super) const TO_HAPPEN: Duration = Duration::from_secs(2);
@@ -66,12 +66,12 @@ impl ScopeOutcome {
 
 /// Puts the keeper of `id`, in which nothing runs yet, where it survives a logout as far as that can be had.
 pub fn place(keeper: u32, id: InstanceId, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
-    place_all(&[keeper], &Scope::of(id), mode, may_enable_linger)
+    place_all(&[keeper], &NewScope::of(id), mode, may_enable_linger)
 }
 
 /// Puts a tmux server that was just started where it survives a logout, with the processes of its panes.
 pub fn place_server(server: u32, panes: &[u32], mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
-    place_all(&[&[server], panes].concat(), &Scope::of_tmux(), mode, may_enable_linger)
+    place_all(&[&[server], panes].concat(), &NewScope::of_tmux(), mode, may_enable_linger)
 }
 
 /// Where a tmux server is that was found running. It is not moved: what runs in its panes would stay behind.
@@ -103,7 +103,7 @@ pub fn own_unit(pid: u32) -> Option<String> {
 }
 
 /// Moves `pids`, the first of which counts, where they survive a logout.
-fn place_all(pids: &[u32], scope: &Scope, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
+fn place_all(pids: &[u32], scope: &NewScope, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
     if mode == UnitMode::Off {
         return ScopeOutcome::Disabled;
     }

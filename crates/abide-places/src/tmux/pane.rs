@@ -19,7 +19,7 @@ pub(super) const FORMAT: &str = "#{session_id} #{pane_id} #{pane_pid} #{pane_dea
      #{cursor_flag} #{alternate_on} #{keypad_cursor_flag} #{session_attached} #{pid} #{pane_title}";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pane {
+pub struct TmuxPane {
     /// The server's id of the tmux session it is in, as `$3`.
     pub tmux_session: String,
     /// The server's id of the pane, as `%5`.
@@ -52,7 +52,7 @@ pub struct Pane {
     pub title: String,
 }
 
-impl Pane {
+impl TmuxPane {
     pub(super) fn parse(line: &str) -> Option<Self> {
         let mut fields = line.splitn(18, ' ');
         let mut next = || fields.next();

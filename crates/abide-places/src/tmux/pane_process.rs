@@ -19,7 +19,7 @@ use abide_wire::socket::SocketFile;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use hold::{CLOSE, Cause, End, Held, STOP};
+pub use hold::{CLOSE, Cause, End, PaneSession, STOP};
 pub use seen::{Heard, InPane};
 
 /// How long a pane may take to connect, and either side to answer.
@@ -43,7 +43,7 @@ pub struct Order {
 }
 
 /// What became of it: the process, or why there is none.
-type Answer = Result<u32, String>;
+type StartResult = Result<u32, String>;
 
 /// Where the panes of one launch ask what to run. Nobody is admitted any more when it is dropped.
 pub struct LaunchSocket {
@@ -103,7 +103,7 @@ impl WaitingPane {
     /// Has it run `order`; gives the process of the session when that runs.
     pub fn start(mut self, order: &Order) -> io::Result<u32> {
         send(&mut self.stream, order)?;
-        receive::<Answer>(&mut self.stream)?.map_err(io::Error::other)
+        receive::<StartResult>(&mut self.stream)?.map_err(io::Error::other)
     }
 }
 
@@ -122,7 +122,7 @@ pub struct Launcher(BufReader<UnixStream>);
 
 impl Launcher {
     /// Tells what became of the order. One that is gone by now wanted the session to run, and it runs.
-    pub fn tell(mut self, answer: Answer) {
+    pub fn tell(mut self, answer: StartResult) {
         let _ = send(&mut self.0, &answer);
     }
 }
@@ -151,7 +151,7 @@ fn receive<M: DeserializeOwned>(stream: &mut BufReader<UnixStream>) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use abide_wire::session::Size;
+    use abide_wire::session::TerminalSize;
 
     fn order(value: &str) -> Order {
         let spec = SpawnSpec {
@@ -160,7 +160,7 @@ mod tests {
             argv: vec!["true".into()],
             env: vec![("VALUE".into(), value.into())],
             cwd: "/".into(),
-            size: Size::default(),
+            size: TerminalSize::default(),
             umask: None,
             meta: serde_json::Value::Null,
         };

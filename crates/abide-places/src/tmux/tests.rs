@@ -35,10 +35,10 @@ fn a_server_is_known_by_the_variable_of_its_panes_whatever_its_path_holds() {
 #[test]
 fn a_pane_that_is_not_ours_is_read_and_known_as_such() {
     let line = "$0 %3 42 0    1794733882 80 24 1 2 1 0 0 1 41 a title  with spaces";
-    let pane = Pane::parse(line).unwrap();
+    let pane = TmuxPane::parse(line).unwrap();
     assert_eq!((pane.instance.as_str(), pane.session.as_str()), ("", ""));
     assert_eq!((pane.pid, pane.size, pane.title.as_str()), (42, (80, 24), "a title  with spaces"));
-    assert_eq!(Pane::parse("nonsense"), None);
+    assert_eq!(TmuxPane::parse("nonsense"), None);
 }
 
 /// A server in a directory of its own, with a configuration that is nobody's.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use abide_model::status::Ending;
-use abide_model::{Event, Instance, InstanceId, ProcessIdentity, Recipe, Scope, Timestamp};
-use abide_store::{Entry, Error, Result, Store};
+use abide_model::{Instance, InstanceId, LaunchScope, ProcessIdentity, Recipe, StatusEvent, Timestamp};
+use abide_store::{Error, Result, Store, StoreEntry};
 use abide_testkit::cannot_run;
 
 const TASK: &str = "ABIDE_STORE_TEST_TASK";
@@ -69,21 +69,23 @@ pub fn run(mut command: Command) -> String {
 
 pub fn starting(id: InstanceId) -> Instance {
     let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
-    let scope = Scope::directory("/work/shop".into());
+    let scope = LaunchScope::directory("/work/shop".into());
     Instance::starting(id, scope, "default".into(), Recipe::on_host("/work/shop".into()), by, Timestamp(1000))
 }
 
 /// A new instance directory whose instance is up.
 pub fn create(store: &Store) -> InstanceId {
     let id = store.create(starting).unwrap().id;
-    store.update(id, |i| -> Result<_> { Ok(i.apply(&Event::Launched, "up", Timestamp(2000))?) }).unwrap();
+    store
+        .update(id, |i| -> Result<_> { Ok(i.apply(&StatusEvent::Launched, "up", Timestamp(2000))?) })
+        .unwrap();
     id
 }
 
 /// Decides that the instance is to go.
 pub fn end(store: &Store, id: InstanceId) -> Result<()> {
     store.update(id, |i| {
-        i.apply(&Event::Discarded(Ending::Discard), "a test", Timestamp(3000))?;
+        i.apply(&StatusEvent::Discarded(Ending::Discard), "a test", Timestamp(3000))?;
         Ok(())
     })
 }
@@ -103,8 +105,8 @@ pub fn bump(store: &Store, id: InstanceId) -> Result<u64> {
 /// Every instance in the list, none of which may be damaged.
 pub fn sound(store: &Store) -> Vec<Instance> {
     let unwrap = |entry| match entry {
-        Entry::Sound(instance) => instance,
-        Entry::Damaged { name, reason } => panic!("{name} is damaged: {reason}"),
+        StoreEntry::Sound(instance) => instance,
+        StoreEntry::Damaged { name, reason } => panic!("{name} is damaged: {reason}"),
     };
     store.list().unwrap().into_iter().map(unwrap).collect()
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_model::{InstanceId, Timestamp};
-use abide_store::{Entry, Error, ReadError, Store, TrashName};
+use abide_store::{Error, ReadError, Store, StoreEntry, TrashName};
 use abide_testkit::{as_nobody, cannot_run, give_to_nobody};
 use rustix::fs::{CWD, FileType, Mode};
 
@@ -139,7 +139,7 @@ fn prepared() -> (Sandbox, InstanceId, PathBuf) {
 fn assert_left_alone(name: &str, s: &Sandbox, other: InstanceId, expected: &str) {
     let before = snapshot(s.dir.path());
     let reason = match s.store.list().unwrap().as_slice() {
-        [Entry::Sound(sound), Entry::Damaged { name: dir, reason }] => {
+        [StoreEntry::Sound(sound), StoreEntry::Damaged { name: dir, reason }] => {
             assert_eq!((sound.id, dir.as_str()), (other, ID), "{name}");
             reason.clone()
         }
@@ -244,7 +244,7 @@ fn a_pipe_that_somebody_writes_a_sound_manifest_to_is_neither_read_nor_waited_fo
     both.write_all(&manifest(|_| {})).unwrap();
     let listed = s.store.list().unwrap();
     assert!(
-        matches!(&listed[1], Entry::Damaged { reason, .. } if reason.to_string().contains("a named pipe")),
+        matches!(&listed[1], StoreEntry::Damaged { reason, .. } if reason.to_string().contains("a named pipe")),
         "{listed:?}"
     );
     assert_eq!(listed[0].id(), Some(other));
@@ -269,7 +269,7 @@ fn a_device_in_the_place_of_the_manifest_is_damage() {
     let listed = s.store.list().unwrap();
     assert_eq!(listed[0].id(), Some(other));
     match &listed[1] {
-        Entry::Damaged { reason, .. } => assert_eq!(reason.to_string(), "its instance.json is a device"),
+        StoreEntry::Damaged { reason, .. } => assert_eq!(reason.to_string(), "its instance.json is a device"),
         sound => panic!("{sound:?}"),
     }
 }
@@ -288,7 +288,7 @@ fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
             fs::set_permissions(&instance_dir, fs::Permissions::from_mode(mode)).unwrap();
             let listed = store.list().unwrap();
             match listed.as_slice() {
-                [Entry::Damaged { reason, .. }] => {
+                [StoreEntry::Damaged { reason, .. }] => {
                     let said = reason.to_string();
                     assert!(
                         said.contains(what) && said.to_lowercase().contains("permission denied"),
@@ -316,7 +316,7 @@ fn what_is_not_called_like_an_instance_is_shown_and_left_alone() {
     let before = snapshot(s.dir.path());
     let listed = s.store.list().unwrap();
     assert_eq!(listed.len(), 4);
-    assert!(listed.iter().all(|e| matches!(e, Entry::Damaged { reason, .. } if reason.to_string().contains("not an instance id"))), "{listed:?}");
+    assert!(listed.iter().all(|e| matches!(e, StoreEntry::Damaged { reason, .. } if reason.to_string().contains("not an instance id"))), "{listed:?}");
     s.store.sweep().unwrap();
     assert_eq!(snapshot(s.dir.path()), before);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use abide_model::{Extra, Timestamp};
 use abide_store::Store;
-use abide_store::outcomes::{self, Outcome};
+use abide_store::outcomes::{self, OutcomeRecord};
 use abide_sys::atomic;
 use abide_testkit::{as_nobody, give_to_nobody};
 use rustix::fs::Mode;
@@ -39,7 +39,7 @@ pub fn in_child() {
         });
         store.restore(&names.next().unwrap(), Timestamp(2)).unwrap();
         names.next().unwrap();
-        let outcome = Outcome {
+        let outcome = OutcomeRecord {
             at: Timestamp(1),
             id: ids[0],
             scope: String::new(),

@@ -5,7 +5,7 @@
 //! it is kept in, so a checkpoint costs little more than copying them. A sum over all bytes guards against damage, and
 //! what passes it is still checked piece by piece.
 
-use crate::checkpoint::encoding::{Reader, Writer};
+use crate::checkpoint::encoding::{ByteReader, Writer};
 use crate::checkpoint::state::PARTS;
 use crate::options::{Options, Size};
 use crate::screen::grid::Grid;
@@ -59,7 +59,7 @@ impl Term {
         if sum(body).to_le_bytes() != *expected {
             return None;
         }
-        let mut r = Reader::new(body.strip_prefix(MAGIC)?);
+        let mut r = ByteReader::new(body.strip_prefix(MAGIC)?);
         let size = Size { cols: r.u16()?, rows: r.u16()? };
         if size != size.clamped() {
             return None;
@@ -97,9 +97,9 @@ fn save_table(table: &Interner, w: &mut Writer) {
     w.u32(refuse);
 }
 
-fn load_table(table: &mut Interner, r: &mut Reader) -> Option<()> {
-    let entries = r.list(usize::MAX, |r| r.option(Reader::text))?;
-    let free = r.list(usize::MAX, Reader::u32)?;
+fn load_table(table: &mut Interner, r: &mut ByteReader) -> Option<()> {
+    let entries = r.list(usize::MAX, |r| r.option(ByteReader::text))?;
+    let free = r.list(usize::MAX, ByteReader::u32)?;
     table.refill(entries, free, r.u32()?)
 }
 
@@ -113,7 +113,7 @@ fn save_grid(grid: &Grid, w: &mut Writer) {
     }
 }
 
-fn load_grid(size: Size, now: u64, r: &mut Reader) -> Option<Grid> {
+fn load_grid(size: Size, now: u64, r: &mut ByteReader) -> Option<Grid> {
     let mut grid = Grid::new(usize::from(size.cols), usize::from(size.rows), now);
     let mut cells = Vec::new();
     for y in 0..grid.rows() {
@@ -125,9 +125,9 @@ fn load_grid(size: Size, now: u64, r: &mut Reader) -> Option<Grid> {
     Some(grid)
 }
 
-fn load_page(r: &mut Reader) -> Option<Page> {
+fn load_page(r: &mut ByteReader) -> Option<Page> {
     let bytes = r.bytes()?.to_vec();
-    let ends = r.list(usize::MAX, Reader::u32)?;
+    let ends = r.list(usize::MAX, ByteReader::u32)?;
     Some(Page { bytes, ends, has_ids: r.bool()?, ids_lost: r.bool()?, ..Page::default() })
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Screens, scrollback and the tables of clusters and links are not here: `dump` writes those in bulk.
 
-use crate::checkpoint::encoding::{Reader, Writer};
+use crate::checkpoint::encoding::{ByteReader, Writer};
 use crate::colors::Palette;
 use crate::modes::{ModeSet, MouseEncoding, MouseMode};
 use crate::options::Rgb;
 use crate::parse::charset::{Charset, Charsets};
 use crate::parse::params::Params;
-use crate::parse::parser::{MAX_CLIPBOARD, State};
+use crate::parse::parser::{MAX_CLIPBOARD, ParserState};
 use crate::status::{ProgramStatus, parse_state};
 use crate::switch::MAX_SAVED;
 use crate::term::Term;
@@ -18,7 +18,7 @@ use crate::vt::{Caret, Margins, Protection, SavedCursor};
 /// A part of the state.
 pub(crate) struct Part {
     pub(crate) save: fn(&Term, &mut Writer),
-    pub(crate) load: fn(&mut Term, &mut Reader) -> Option<()>,
+    pub(crate) load: fn(&mut Term, &mut ByteReader) -> Option<()>,
 }
 
 /// All parts, in the order of a checkpoint.
@@ -51,10 +51,10 @@ fn save_parser(term: &Term, w: &mut Writer) {
     w.bytes(&parser.partial[..usize::from(parser.partial_len)]);
 }
 
-fn load_parser(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_parser(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let parser = &mut term.parser;
-    parser.state = State::from_u8(r.u8()?)?;
-    let values = r.list(32, Reader::u16)?;
+    parser.state = ParserState::from_u8(r.u8()?)?;
+    let values = r.list(32, ByteReader::u16)?;
     parser.sequence.params = Params::from_parts(&values, r.u32()?, r.bool()?, r.bool()?)?;
     parser.sequence.marker = r.u8()?;
     parser.sequence.intermediate = r.u8()?;
@@ -73,7 +73,7 @@ fn save_caret(caret: Caret, w: &mut Writer) {
     w.bool(caret.pending);
 }
 
-fn load_caret(r: &mut Reader) -> Option<Caret> {
+fn load_caret(r: &mut ByteReader) -> Option<Caret> {
     Some(Caret { x: r.u16()?.into(), y: r.u16()?.into(), pending: r.bool()? })
 }
 
@@ -83,12 +83,12 @@ fn save_charsets(charsets: &Charsets, w: &mut Writer) {
     w.option(charsets.single, Writer::u8);
 }
 
-fn load_charsets(r: &mut Reader) -> Option<Charsets> {
+fn load_charsets(r: &mut ByteReader) -> Option<Charsets> {
     let mut sets = [Charset::Ascii; 4];
     for set in &mut sets {
         *set = Charset::from_u8(r.u8()?);
     }
-    let charsets = Charsets { sets, active: r.u8()?, single: r.option(Reader::u8)? };
+    let charsets = Charsets { sets, active: r.u8()?, single: r.option(ByteReader::u8)? };
     (charsets.active < 4 && charsets.single.is_none_or(|n| n < 4)).then_some(charsets)
 }
 
@@ -102,7 +102,7 @@ fn save_cursor(term: &Term, w: &mut Writer) {
     w.u8(vt.cursor_style);
 }
 
-fn load_cursor(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_cursor(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let vt = &mut term.vt;
     let caret = load_caret(r)?;
     vt.caret = Some(caret).filter(|caret| caret.x < vt.cols() && caret.y < vt.rows())?;
@@ -124,7 +124,7 @@ fn save_margins(term: &Term, w: &mut Writer) {
     term.vt.tabs.0.iter().for_each(|word| w.u64(*word));
 }
 
-fn load_margins(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_margins(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let vt = &mut term.vt;
     let [top, bottom, left, right] = [r.u16()?, r.u16()?, r.u16()?, r.u16()?].map(usize::from);
     let valid = top <= bottom && bottom < vt.rows() && left < right && right < vt.cols();
@@ -152,7 +152,7 @@ fn save_modes(term: &Term, w: &mut Writer) {
     w.u8(vt.checksum_flags);
 }
 
-fn load_modes(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_modes(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let vt = &mut term.vt;
     vt.modes = ModeSet(r.u64()?);
     vt.mouse = MouseMode::from_u8(r.u8()?);
@@ -178,7 +178,7 @@ fn save_saved(term: &Term, w: &mut Writer) {
     }
 }
 
-fn load_saved(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_saved(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     for saved in &mut term.vt.saved {
         *saved = r.option(|r| {
             Some(SavedCursor {
@@ -197,7 +197,7 @@ fn save_keyboard(term: &Term, w: &mut Writer) {
     w.u8(term.vt.keyboard.modify_other_keys);
 }
 
-fn load_keyboard(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_keyboard(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     for stack in &mut term.vt.keyboard.stacks {
         *stack = Some(r.bytes()?).filter(|bytes| bytes.len() <= 16)?.to_vec();
     }
@@ -214,7 +214,7 @@ fn save_colors(term: &Term, w: &mut Writer) {
     }
 }
 
-fn load_colors(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_colors(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let colors = r.list(512, |r| Some((r.u16()?, Rgb::new(r.u8()?, r.u8()?, r.u8()?))))?;
     if !colors.iter().all(|(n, _)| Palette::is_valid_key(*n)) {
         return None;
@@ -233,11 +233,11 @@ fn save_titles(term: &Term, w: &mut Writer) {
     w.option(term.vt.cwd.as_deref(), Writer::text);
 }
 
-fn load_titles(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_titles(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let titles = &mut term.vt.titles;
     titles.window = r.text()?;
-    titles.stack = r.list(MAX_STACK, |r| r.option(Reader::text))?;
-    term.vt.cwd = r.option(Reader::text)?;
+    titles.stack = r.list(MAX_STACK, |r| r.option(ByteReader::text))?;
+    term.vt.cwd = r.option(ByteReader::text)?;
     Some(())
 }
 
@@ -251,12 +251,12 @@ fn save_status(term: &Term, w: &mut Writer) {
     });
 }
 
-fn load_status(term: &mut Term, r: &mut Reader) -> Option<()> {
+fn load_status(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     term.vt.status = r.option(|r| {
         let state = parse_state(r.text()?.as_bytes());
-        let mut text = || r.option(Reader::text);
+        let mut text = || r.option(ByteReader::text);
         let (id, app, kind, title, message) = (text()?, text()?, text()?, text()?, text()?);
-        Some(ProgramStatus { state, id, app, kind, progress: r.option(Reader::u8)?, title, message })
+        Some(ProgramStatus { state, id, app, kind, progress: r.option(ByteReader::u8)?, title, message })
     })?;
     Some(())
 }

@@ -1,7 +1,7 @@
 //! Which function each control and sequence calls. Nothing is done here: this is the table.
 
 use crate::modes::Mode;
-use crate::outbox::Event;
+use crate::outbox::TermEvent;
 use crate::parse::charset::Charset;
 use crate::parse::parser::Sequence;
 use crate::parse::sgr;
@@ -22,7 +22,7 @@ impl Vt {
         match byte {
             b'\n' | 0x0b | 0x0c => self.line_feed(),
             b'\r' => self.carriage_return(),
-            0x07 => self.outbox.event(Event::Bell),
+            0x07 => self.outbox.event(TermEvent::Bell),
             0x08 => self.left(1),
             b'\t' => self.tab(1),
             0x0e => self.charsets.active = 1,

@@ -1,7 +1,7 @@
 //! Operating system commands: titles, colours, links, the clipboard, and what programs say about themselves.
 
 use crate::colors::{self, INDEX_END, SPECIAL_BASE};
-use crate::outbox::Event;
+use crate::outbox::TermEvent;
 use crate::status::ProgramStatus;
 use crate::text::{clean, number, unbase64};
 use crate::titles::MAX_TITLE;
@@ -50,7 +50,7 @@ impl Vt {
         if title != self.titles.window {
             self.titles.window.clone_from(&title);
             self.changes += 1;
-            self.outbox.event(Event::Title(title));
+            self.outbox.event(TermEvent::Title(title));
         }
     }
 
@@ -151,7 +151,7 @@ impl Vt {
         let state = parts.next().and_then(number::<u8>).filter(|state| *state <= 4);
         let percent = parts.next().map_or(Some(0), number::<u8>).filter(|percent| *percent <= 100);
         if let (Some(state), Some(percent)) = (state, percent) {
-            self.outbox.event(Event::Progress(format!("9;4;{state};{percent}")));
+            self.outbox.event(TermEvent::Progress(format!("9;4;{state};{percent}")));
         }
     }
 
@@ -160,9 +160,9 @@ impl Vt {
     fn command_mark(&mut self, rest: &[u8]) {
         let mut parts = rest.split(|b| *b == b';');
         match (parts.next(), parts.next().and_then(number::<u8>)) {
-            (Some(b"C"), _) => self.outbox.event(Event::Progress("133;C".to_owned())),
-            (Some(b"D"), Some(code)) => self.outbox.event(Event::Progress(format!("133;D;{code}"))),
-            (Some(b"D"), None) => self.outbox.event(Event::Progress("133;D".to_owned())),
+            (Some(b"C"), _) => self.outbox.event(TermEvent::Progress("133;C".to_owned())),
+            (Some(b"D"), Some(code)) => self.outbox.event(TermEvent::Progress(format!("133;D;{code}"))),
+            (Some(b"D"), None) => self.outbox.event(TermEvent::Progress("133;D".to_owned())),
             _ => {}
         }
     }
@@ -201,7 +201,7 @@ impl Vt {
 
     fn notify(&mut self, sequence: String, text: String) {
         if !text.is_empty() {
-            self.outbox.event(Event::Notify { text, sequence });
+            self.outbox.event(TermEvent::Notify { text, sequence });
         }
     }
 
@@ -211,7 +211,7 @@ impl Vt {
         let selection: String =
             rest[..at].iter().map(|b| char::from(*b)).filter(char::is_ascii_alphanumeric).take(16).collect();
         if let Some(data) = unbase64(&rest[at + 1..]) {
-            self.outbox.event(Event::Clipboard { selection, data });
+            self.outbox.event(TermEvent::Clipboard { selection, data });
         }
     }
 
@@ -223,7 +223,7 @@ impl Vt {
         } else if let Some(status) = ProgramStatus::parse(rest) {
             self.status = Some(status.clone());
             self.changes += 1;
-            self.outbox.event(Event::Status(status));
+            self.outbox.event(TermEvent::Status(status));
         }
     }
 }

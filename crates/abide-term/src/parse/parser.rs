@@ -45,7 +45,7 @@ impl Sequence {
 /// Where in a sequence the stream is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum State {
+pub(crate) enum ParserState {
     #[default]
     Ground,
     Escape,
@@ -68,22 +68,22 @@ pub(crate) enum State {
     IgnoreEscape,
 }
 
-const STATES: [State; 12] = [
-    State::Ground,
-    State::Escape,
-    State::EscapeMore,
-    State::Csi,
-    State::CsiIgnore,
-    State::Dcs,
-    State::Osc,
-    State::DcsData,
-    State::Ignore,
-    State::OscEscape,
-    State::DcsEscape,
-    State::IgnoreEscape,
+const STATES: [ParserState; 12] = [
+    ParserState::Ground,
+    ParserState::Escape,
+    ParserState::EscapeMore,
+    ParserState::Csi,
+    ParserState::CsiIgnore,
+    ParserState::Dcs,
+    ParserState::Osc,
+    ParserState::DcsData,
+    ParserState::Ignore,
+    ParserState::OscEscape,
+    ParserState::DcsEscape,
+    ParserState::IgnoreEscape,
 ];
 
-impl State {
+impl ParserState {
     pub(crate) fn from_u8(n: u8) -> Option<Self> {
         STATES.get(usize::from(n)).copied()
     }
@@ -92,7 +92,7 @@ impl State {
 /// The state of the stream between two calls of [`Parser::advance`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parser {
-    pub(crate) state: State,
+    pub(crate) state: ParserState,
     pub(crate) sequence: Sequence,
     /// What a string sequence has said so far.
     pub(crate) string: Vec<u8>,
@@ -110,13 +110,15 @@ impl Parser {
         while at < bytes.len() {
             let rest = &bytes[at..];
             at += match self.state {
-                State::Ground => self.ground(rest, vt),
-                State::Csi | State::Dcs => self.parameters(rest, vt),
-                State::Escape => self.escape(rest[0], vt),
-                State::EscapeMore => self.escape_more(rest[0], vt),
-                State::CsiIgnore => self.csi_ignore(rest, vt),
-                State::Osc | State::DcsData | State::Ignore => self.string(rest, vt),
-                State::OscEscape | State::DcsEscape | State::IgnoreEscape => self.string_escape(rest[0], vt),
+                ParserState::Ground => self.ground(rest, vt),
+                ParserState::Csi | ParserState::Dcs => self.parameters(rest, vt),
+                ParserState::Escape => self.escape(rest[0], vt),
+                ParserState::EscapeMore => self.escape_more(rest[0], vt),
+                ParserState::CsiIgnore => self.csi_ignore(rest, vt),
+                ParserState::Osc | ParserState::DcsData | ParserState::Ignore => self.string(rest, vt),
+                ParserState::OscEscape | ParserState::DcsEscape | ParserState::IgnoreEscape => {
+                    self.string_escape(rest[0], vt)
+                }
             };
         }
     }
@@ -132,10 +134,10 @@ impl Parser {
             } else if byte == ESC {
                 at += 1;
                 if bytes.get(at) == Some(&b'[') {
-                    self.begin(State::Csi);
+                    self.begin(ParserState::Csi);
                     return at + 1;
                 }
-                self.state = State::Escape;
+                self.state = ParserState::Escape;
                 return at;
             } else if byte < 0x80 {
                 vt.control(byte);
@@ -184,36 +186,36 @@ impl Parser {
         len.saturating_sub(had)
     }
 
-    fn begin(&mut self, state: State) {
+    fn begin(&mut self, state: ParserState) {
         self.sequence.clear();
         self.state = state;
     }
 
-    fn begin_string(&mut self, state: State) {
+    fn begin_string(&mut self, state: ParserState) {
         self.string.clear();
         self.overflowed = false;
         self.state = state;
     }
 
     fn escape(&mut self, byte: u8, vt: &mut Vt) -> usize {
-        self.state = State::Ground;
+        self.state = ParserState::Ground;
         match byte {
-            b'[' => self.begin(State::Csi),
-            b']' => self.begin_string(State::Osc),
-            b'P' => self.begin(State::Dcs),
-            b'X' | b'^' | b'_' | b'k' => self.begin_string(State::Ignore),
+            b'[' => self.begin(ParserState::Csi),
+            b']' => self.begin_string(ParserState::Osc),
+            b'P' => self.begin(ParserState::Dcs),
+            b'X' | b'^' | b'_' | b'k' => self.begin_string(ParserState::Ignore),
             0x20..=0x2f => {
                 self.sequence.intermediate = byte;
-                self.state = State::EscapeMore;
+                self.state = ParserState::EscapeMore;
             }
             0x30..=0x7e => vt.escape(0, byte),
             CAN | SUB => {}
-            ESC => self.state = State::Escape,
+            ESC => self.state = ParserState::Escape,
             0x00..=0x1f => {
-                self.state = State::Escape;
+                self.state = ParserState::Escape;
                 vt.control(byte);
             }
-            0x7f => self.state = State::Escape,
+            0x7f => self.state = ParserState::Escape,
             0x80.. => return 0,
         }
         1
@@ -224,15 +226,15 @@ impl Parser {
             // A second intermediate: nothing that we know has one, so the sequence must not match anything.
             0x20..=0x2f => self.sequence.intermediate = 0xff,
             0x30..=0x7e => {
-                self.state = State::Ground;
+                self.state = ParserState::Ground;
                 vt.escape(self.sequence.intermediate, byte);
             }
-            CAN | SUB => self.state = State::Ground,
-            ESC => self.state = State::Escape,
+            CAN | SUB => self.state = ParserState::Ground,
+            ESC => self.state = ParserState::Escape,
             0x00..=0x1f => vt.control(byte),
             0x7f => {}
             0x80.. => {
-                self.state = State::Ground;
+                self.state = ParserState::Ground;
                 return 0;
             }
         }
@@ -251,22 +253,22 @@ impl Parser {
                 b'<'..=b'?' if self.at_first_byte() => self.sequence.marker = byte,
                 0x20..=0x2f if self.sequence.intermediate == 0 => self.sequence.intermediate = byte,
                 0x20..=0x3f => {
-                    let in_csi = self.state == State::Csi;
-                    self.state = if in_csi { State::CsiIgnore } else { State::Ignore };
+                    let in_csi = self.state == ParserState::Csi;
+                    self.state = if in_csi { ParserState::CsiIgnore } else { ParserState::Ignore };
                     return at + 1;
                 }
                 CAN | SUB => {
-                    self.state = State::Ground;
+                    self.state = ParserState::Ground;
                     return at + 1;
                 }
                 ESC => {
-                    self.state = State::Escape;
+                    self.state = ParserState::Escape;
                     return at + 1;
                 }
-                0x00..=0x1f if self.state == State::Csi => vt.control(byte),
+                0x00..=0x1f if self.state == ParserState::Csi => vt.control(byte),
                 0x00..=0x1f | 0x7f => {}
                 0x80.. => {
-                    self.state = State::Ground;
+                    self.state = ParserState::Ground;
                     return at;
                 }
             }
@@ -282,23 +284,23 @@ impl Parser {
 
     fn end_parameters(&mut self, byte: u8, vt: &mut Vt) {
         self.sequence.last = byte;
-        if self.state == State::Csi {
-            self.state = State::Ground;
+        if self.state == ParserState::Csi {
+            self.state = ParserState::Ground;
             vt.csi(&self.sequence);
         } else if matches!((self.sequence.intermediate, byte), (b'$' | b'+', b'q')) {
-            self.begin_string(State::DcsData);
+            self.begin_string(ParserState::DcsData);
         } else {
-            self.begin_string(State::Ignore);
+            self.begin_string(ParserState::Ignore);
         }
     }
 
     fn csi_ignore(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
         for (at, &byte) in bytes.iter().enumerate() {
             self.state = match byte {
-                0x40..=0x7e | CAN | SUB => State::Ground,
-                ESC => State::Escape,
+                0x40..=0x7e | CAN | SUB => ParserState::Ground,
+                ESC => ParserState::Escape,
                 0x80.. => {
-                    self.state = State::Ground;
+                    self.state = ParserState::Ground;
                     return at;
                 }
                 0x00..=0x1f => {
@@ -313,18 +315,18 @@ impl Parser {
     }
 
     fn string(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
-        let (osc, eight_bit) = (self.state == State::Osc, vt.eight_bit);
+        let (osc, eight_bit) = (self.state == ParserState::Osc, vt.eight_bit);
         let ends = |b: &u8| matches!(*b, ESC | CAN | SUB) || osc && *b == BEL || eight_bit && *b == ST;
         let len = bytes.iter().position(ends).unwrap_or(bytes.len());
-        if self.state != State::Ignore {
+        if self.state != ParserState::Ignore {
             self.collect(&bytes[..len]);
         }
         let Some(&end) = bytes.get(len) else { return len };
         match (end, self.state) {
-            (ESC, State::Osc) => self.state = State::OscEscape,
-            (ESC, State::DcsData) => self.state = State::DcsEscape,
-            (ESC, _) => self.state = State::IgnoreEscape,
-            (CAN | SUB, _) => self.state = State::Ground,
+            (ESC, ParserState::Osc) => self.state = ParserState::OscEscape,
+            (ESC, ParserState::DcsData) => self.state = ParserState::DcsEscape,
+            (ESC, _) => self.state = ParserState::IgnoreEscape,
+            (CAN | SUB, _) => self.state = ParserState::Ground,
             _ => self.end_string(end == BEL, vt),
         }
         len + 1
@@ -333,7 +335,7 @@ impl Parser {
     fn string_escape(&mut self, byte: u8, vt: &mut Vt) -> usize {
         if byte != b'\\' {
             // Any other escape sequence cancels the string: a string without end must not swallow what follows it.
-            self.state = State::Escape;
+            self.state = ParserState::Escape;
             return 0;
         }
         self.end_string(false, vt);
@@ -342,13 +344,13 @@ impl Parser {
 
     fn end_string(&mut self, bell: bool, vt: &mut Vt) {
         match self.state {
-            State::Osc | State::OscEscape if !self.overflowed => vt.osc(&self.string, bell),
-            State::DcsData | State::DcsEscape if !self.overflowed => {
+            ParserState::Osc | ParserState::OscEscape if !self.overflowed => vt.osc(&self.string, bell),
+            ParserState::DcsData | ParserState::DcsEscape if !self.overflowed => {
                 vt.dcs(&self.sequence, &self.string);
             }
             _ => {}
         }
-        self.state = State::Ground;
+        self.state = ParserState::Ground;
         self.shrink();
     }
 

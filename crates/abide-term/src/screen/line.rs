@@ -180,17 +180,17 @@ pub(crate) fn decode(line: &[u8], ids: bool, out: &mut Vec<Cell>) {
         return;
     }
     let bytes = line.get(1..).unwrap_or_default();
-    Decoder { bytes, ids, pen: Cell::default(), room: usize::from(MAX_SIDE) + 1 }.run(out);
+    LineDecoder { bytes, ids, pen: Cell::default(), room: usize::from(MAX_SIDE) + 1 }.run(out);
 }
 
-struct Decoder<'a> {
+struct LineDecoder<'a> {
     bytes: &'a [u8],
     ids: bool,
     pen: Cell,
     room: usize,
 }
 
-impl Decoder<'_> {
+impl LineDecoder<'_> {
     fn run(mut self, out: &mut Vec<Cell>) {
         while self.room > 1
             && let Some(mark) = self.next()

@@ -9,7 +9,7 @@ use crate::screen::grid::Grid;
 
 /// A row of the new width.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct ReflowedRow {
     pub(crate) cells: Vec<Cell>,
     pub(crate) wrapped: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) fn drop_spacer(cells: &mut Vec<Cell>, at: usize) {
 /// The rows of `grid` cut anew for `cols`, with `places` moved along.
 ///
 /// `head` is the start of the line that the first row continues; it comes first in the result.
-pub(crate) fn rows(grid: &Grid, head: Vec<Cell>, cols: usize, places: &mut [Place]) -> Vec<Row> {
+pub(crate) fn rows(grid: &Grid, head: Vec<Cell>, cols: usize, places: &mut [Place]) -> Vec<ReflowedRow> {
     let mut out = Vec::with_capacity(grid.rows());
     let mut line = head;
     // Offsets into `line` of the places that are on it.
@@ -80,7 +80,7 @@ fn cut(
     cols: usize,
     offsets: &[(usize, usize)],
     places: &mut [Place],
-    out: &mut Vec<Row>,
+    out: &mut Vec<ReflowedRow>,
 ) {
     let mut start = 0;
     let mut rows = split(line, cols).peekable();
@@ -96,7 +96,7 @@ fn cut(
             }
         }
         start += row.len();
-        out.push(Row { cells: row.to_vec(), wrapped: !last || open });
+        out.push(ReflowedRow { cells: row.to_vec(), wrapped: !last || open });
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         grid
     }
 
-    fn text(rows: &[Row]) -> Vec<String> {
+    fn text(rows: &[ReflowedRow]) -> Vec<String> {
         let cell = |cell: &Cell| match cell.ch() {
             Some(c) => c.to_string(),
             None if cell.is_continuation() => String::new(),

@@ -6,7 +6,7 @@ use crate::options::Size;
 use crate::screen::cell::Cell;
 use crate::screen::grid::{Grid, RowView};
 use crate::screen::reflow;
-use crate::screen::reflow::{Place, Row};
+use crate::screen::reflow::{Place, ReflowedRow};
 use crate::vt::{Caret, Margins, Vt, first_char};
 
 impl Vt {
@@ -56,7 +56,7 @@ impl Vt {
         let mut places = vec![at(caret)];
         places.extend(other.as_deref().map(at));
         let mut lines = if cols == old.cols() {
-            let row = |y| Row { cells: old.view(y).cells.to_vec(), wrapped: old.is_wrapped(y) };
+            let row = |y| ReflowedRow { cells: old.view(y).cells.to_vec(), wrapped: old.is_wrapped(y) };
             (0..old.rows()).map(row).collect()
         } else {
             let head = self.unwrap_scrollback_tail(old.cols());
@@ -86,9 +86,9 @@ impl Vt {
     /// Makes `lines` as many as there are rows: blank rows below the cursor go first, then the top goes to the
     /// scrollback, and only what can not be shown with the cursor is cut. Missing lines come back from the scrollback.
     /// Returns how many lines at the start went to the scrollback.
-    fn fit(&mut self, lines: &mut Vec<Row>, rows: usize, places: &mut [Place]) -> usize {
+    fn fit(&mut self, lines: &mut Vec<ReflowedRow>, rows: usize, places: &mut [Place]) -> usize {
         let cursor = places[0].y;
-        let blank = |row: &Row| row.cells.iter().all(Cell::is_pristine);
+        let blank = |row: &ReflowedRow| row.cells.iter().all(Cell::is_pristine);
         let below = lines.iter().skip(cursor + 1).rev().take_while(|row| blank(row)).count();
         let content = lines.len() - below;
         let dropped = content.saturating_sub(rows).min(cursor);
@@ -106,7 +106,7 @@ impl Vt {
         while pulled.len() < missing
             && let Some((cells, wrapped)) = self.scrollback.pop()
         {
-            pulled.push(Row { cells, wrapped });
+            pulled.push(ReflowedRow { cells, wrapped });
         }
         for place in places.iter_mut() {
             place.y += pulled.len();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use abide_model::evidence::{MountEvidence, Verdict, verdict};
 use abide_model::time::human;
-use abide_model::{InstanceId, Scope, Status};
+use abide_model::{InstanceId, LaunchScope, Status};
 
 use super::{launched_as, scope, summary};
 use crate::ask::Ask;
@@ -32,8 +32,8 @@ pub struct Candidate {
 
 /// What is being launched, or come back to.
 #[derive(Debug, Clone, Copy)]
-pub struct Launch<'a> {
-    pub scope: &'a Scope,
+pub struct LaunchSubject<'a> {
+    pub scope: &'a LaunchScope,
     pub role: &'a str,
     /// The agent or command, where one was asked for.
     pub program: Option<&'a str>,
@@ -59,7 +59,7 @@ pub enum ComeBack {
 }
 
 /// Asks whether to start new or to resume. Without candidates there is nothing to ask.
-pub fn come_back(ask: &Ask, launch: Launch<'_>, new: StartNew, candidates: &[Candidate]) -> ComeBack {
+pub fn come_back(ask: &Ask, launch: LaunchSubject<'_>, new: StartNew, candidates: &[Candidate]) -> ComeBack {
     match candidates {
         [] => ComeBack::New,
         _ => ask.begin().page(&come_back_page(launch, new, candidates)),
@@ -67,7 +67,7 @@ pub fn come_back(ask: &Ask, launch: Launch<'_>, new: StartNew, candidates: &[Can
 }
 
 /// Start new, where that is offered, or resume one of `candidates`.
-pub fn come_back_page(launch: Launch<'_>, new: StartNew, candidates: &[Candidate]) -> Page<ComeBack> {
+pub fn come_back_page(launch: LaunchSubject<'_>, new: StartNew, candidates: &[Candidate]) -> Page<ComeBack> {
     let lines = table(&candidates.iter().map(cells).collect::<Vec<_>>(), [26, 10, 8, 12, 0]);
     let resumes = lines.into_iter().zip(candidates).enumerate().map(|(at, (line, candidate))| {
         let detail = detail(candidate);

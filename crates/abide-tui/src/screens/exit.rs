@@ -10,7 +10,7 @@ use crate::page::Page;
 
 /// What became of showing the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum WorkShown {
     GoOn,
     /// The operator goes back to the agent.
     Return,
@@ -26,25 +26,25 @@ pub fn session_ended(ask: &Ask, subject: &Subject, mounts: &[MountEvidence], kee
     let mut asking = ask.begin();
     if verdict(mounts) != Verdict::Clean {
         match asking.page(&at_risk_page(subject, mounts)) {
-            Seen::GoOn => {}
-            Seen::Return => return ExitChoice::Return,
-            Seen::Keep => return ExitChoice::Keep,
-            Seen::Unanswered => return ExitChoice::Unanswered,
+            WorkShown::GoOn => {}
+            WorkShown::Return => return ExitChoice::Return,
+            WorkShown::Keep => return ExitChoice::Keep,
+            WorkShown::Unanswered => return ExitChoice::Unanswered,
         }
     }
     asking.page(&exit_page(subject, mounts, keep_days))
 }
 
 /// The work itself, to be acknowledged.
-pub fn at_risk_page(subject: &Subject, mounts: &[MountEvidence]) -> Page<Seen> {
+pub fn at_risk_page(subject: &Subject, mounts: &[MountEvidence]) -> Page<WorkShown> {
     let note = "None of this is known to exist elsewhere. Review it before you choose.";
     Page {
         about: vec![subject.line(), unfinished(mounts)],
         list: evidence_items(mounts),
         notes: vec![Line::toned(Tone::Dim, note)],
-        enter: Some((Seen::GoOn, "go on")),
-        unanswered: Some(Seen::Unanswered),
-        ..Page::new("session ended", (Seen::Return, "back to agent"), (Seen::Keep, "exit and keep"))
+        enter: Some((WorkShown::GoOn, "go on")),
+        unanswered: Some(WorkShown::Unanswered),
+        ..Page::new("session ended", (WorkShown::Return, "back to agent"), (WorkShown::Keep, "exit and keep"))
     }
 }
 

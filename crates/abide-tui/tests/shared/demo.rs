@@ -5,12 +5,12 @@ use std::time::Duration;
 use abide_model::evidence::{Ahead, FileChange, MountEvidence};
 use abide_model::leaving::Returns;
 use abide_model::status::Kept;
-use abide_model::{Difference, Doing, InstanceId, Isolation, Scope, Status};
+use abide_model::{Difference, Doing, InstanceId, Isolation, LaunchScope, Status};
 use abide_tui::Ask;
 use abide_tui::line::{Line, Tone};
 use abide_tui::page::Item;
 use abide_tui::screens::{
-    self, AskedBy, Candidate, Confirm, HostRepo, Launch, Live, PreservedTree, StartNew, Subject,
+    self, AskedBy, Candidate, Confirm, HostRepo, LaunchSubject, Live, PreservedTree, StartNew, Subject,
 };
 
 /// The names by which [`show`] knows the screens.
@@ -39,8 +39,8 @@ fn preserved(ask: &Ask, host: HostRepo) -> String {
     format!("{:?}", screens::preserved(ask, &tree(1, host), AskedBy::Load))
 }
 
-pub fn launch(scope: &Scope) -> Launch<'_> {
-    Launch { scope, role: "the-architect", program: Some("claude") }
+pub fn launch(scope: &LaunchScope) -> LaunchSubject<'_> {
+    LaunchSubject { scope, role: "the-architect", program: Some("claude") }
 }
 
 /// A preserved instance with the first `number` mounts.
@@ -61,8 +61,8 @@ pub fn id(number: u64) -> InstanceId {
     InstanceId::from_bits(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-pub fn scope() -> Scope {
-    Scope { workspace: Some("payments".into()), ..Scope::directory("/srv/payments".into()) }
+pub fn scope() -> LaunchScope {
+    LaunchScope { workspace: Some("payments".into()), ..LaunchScope::directory("/srv/payments".into()) }
 }
 
 pub fn subject() -> Subject {

@@ -64,7 +64,7 @@ pub struct Colors {
     pub bg: [u8; 3],
 }
 
-/// The payload of a [`Kind::Resize`](crate::protocol::Kind::Resize) frame.
+/// The payload of a [`FrameKind::Resize`](crate::protocol::FrameKind::Resize) frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resize {
     /// Columns.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
 use crate::protocol::{
-    Bye, Call, Decoder, EventMessage, FrameError, Hello, Kind, MAX_FRAME, Refusal, ReplyTo, VersionMismatch,
-    encode_json, negotiate,
+    Bye, Call, EventMessage, FrameDecoder, FrameError, FrameKind, Hello, MAX_FRAME, Refusal, ReplyTo,
+    VersionMismatch, encode_json, negotiate,
 };
 use crate::socket;
 
@@ -55,7 +55,7 @@ impl From<FrameError> for CallError {
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
-    decoder: Decoder,
+    decoder: FrameDecoder,
     hello: Hello,
     next_id: u64,
     events: VecDeque<EventMessage>,
@@ -75,16 +75,16 @@ impl Connection {
     pub fn over(stream: UnixStream, timeout: Duration) -> Result<Self, CallError> {
         let mut connection = Self {
             stream,
-            decoder: Decoder::new(MAX_FRAME),
+            decoder: FrameDecoder::new(MAX_FRAME),
             hello: Hello::ours(),
             next_id: 1,
             events: VecDeque::new(),
         };
         let deadline = Deadline::after(timeout);
-        connection.send_json(Kind::Hello, &Hello::ours(), &deadline)?;
+        connection.send_json(FrameKind::Hello, &Hello::ours(), &deadline)?;
         connection.hello = loop {
             let (kind, payload) = connection.receive(&deadline)?;
-            if kind == Some(Kind::Hello) {
+            if kind == Some(FrameKind::Hello) {
                 break parse(&payload)?;
             }
         };
@@ -130,10 +130,10 @@ impl Connection {
         let id = self.next_id;
         self.next_id += 1;
         let deadline = Deadline::after(timeout);
-        self.send_json(Kind::Request, &message(id), &deadline)?;
+        self.send_json(FrameKind::Request, &message(id), &deadline)?;
         loop {
             let (kind, payload) = self.receive(&deadline)?;
-            if kind != Some(Kind::Reply) || reply_id(&payload)? != id {
+            if kind != Some(FrameKind::Reply) || reply_id(&payload)? != id {
                 // A late reply to a call that timed out, or a frame that has nothing to do with calls.
                 continue;
             }
@@ -158,13 +158,13 @@ impl Connection {
     }
 
     /// Gives up the stream and what was read ahead of it, for a client that attaches.
-    pub fn into_parts(self) -> (UnixStream, Decoder) {
+    pub fn into_parts(self) -> (UnixStream, FrameDecoder) {
         (self.stream, self.decoder)
     }
 
     fn send_json(
         &mut self,
-        kind: Kind,
+        kind: FrameKind,
         message: &impl Serialize,
         deadline: &Deadline,
     ) -> Result<(), CallError> {
@@ -184,14 +184,14 @@ impl Connection {
     }
 
     /// The next frame. Events are put aside on the way, and a good-bye is an error.
-    fn receive(&mut self, deadline: &Deadline) -> Result<(Option<Kind>, Vec<u8>), CallError> {
+    fn receive(&mut self, deadline: &Deadline) -> Result<(Option<FrameKind>, Vec<u8>), CallError> {
         let mut chunk = [0; 16 << 10];
         loop {
             if let Some(frame) = self.decoder.next()? {
                 let (kind, payload) = (frame.kind(), frame.payload.to_vec());
                 match kind {
-                    Some(Kind::Bye) => return Err(CallError::Closed(parse::<Bye>(&payload)?.message)),
-                    Some(Kind::Event) if self.events.len() < MAX_EVENTS => {
+                    Some(FrameKind::Bye) => return Err(CallError::Closed(parse::<Bye>(&payload)?.message)),
+                    Some(FrameKind::Event) if self.events.len() < MAX_EVENTS => {
                         self.events.push_back(parse(&payload)?)
                     }
                     _ => {}

@@ -4,7 +4,7 @@ use abide_model::Doing;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::SessionStatus;
-use crate::session::{Exit, SessionId, Size};
+use crate::session::{Exit, SessionId, TerminalSize};
 
 /// One event for one subscription.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ pub enum Event {
     /// A session rang the bell.
     Bell { session: SessionId },
     /// A session's terminal has a new size.
-    Resized { session: SessionId, size: Size },
+    Resized { session: SessionId, size: TerminalSize },
     /// A client attached or left.
     Clients {
         /// How many are attached now.

@@ -16,7 +16,7 @@ pub const HEADER_LEN: usize = 5;
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// JSON [`Hello`](crate::protocol::Hello), the first frame of either side.
     Hello = 1,
     /// JSON [`Request`](crate::protocol::Request), client to mux.
@@ -36,13 +36,13 @@ pub enum Kind {
     /// JSON [`Bye`](crate::protocol::Bye), the last frame of either side.
     Bye = 9,
     /// Client to mux, with a descriptor of the client's terminal, which it does not read from here on: read and draw
-    /// there yourself. Answered by a [`Kind::Lent`], or by a refusal, after which everything stays as it was.
+    /// there yourself. Answered by a [`FrameKind::Lent`], or by a refusal, after which everything stays as it was.
     Lend = 12,
-    /// Mux to client: no more [`Kind::Output`] comes. Then client to mux: what came before is drawn, so go on.
+    /// Mux to client: no more [`FrameKind::Output`] comes. Then client to mux: what came before is drawn, so go on.
     Lent = 13,
 }
 
-impl Kind {
+impl FrameKind {
     const ALL: [Self; 11] = [
         Self::Hello,
         Self::Request,
@@ -72,8 +72,8 @@ pub struct Frame<'a> {
 
 impl Frame<'_> {
     /// The frame's kind; `None` for one of a newer version, which deserves an error reply.
-    pub fn kind(&self) -> Option<Kind> {
-        Kind::from_byte(self.raw_kind)
+    pub fn kind(&self) -> Option<FrameKind> {
+        FrameKind::from_byte(self.raw_kind)
     }
 }
 
@@ -88,21 +88,21 @@ pub struct FrameError {
 }
 
 /// The header of a frame whose payload is sent separately. `len` is at most [`MAX_FRAME`].
-pub fn header(kind: Kind, len: usize) -> Result<[u8; HEADER_LEN], FrameError> {
+pub fn header(kind: FrameKind, len: usize) -> Result<[u8; HEADER_LEN], FrameError> {
     let length = u32::try_from(len).ok().filter(|_| len <= MAX_FRAME);
     let [a, b, c, d] = length.ok_or(FrameError { length: len, limit: MAX_FRAME })?.to_le_bytes();
     Ok([a, b, c, d, kind as u8])
 }
 
 /// Appends a whole frame to `out`; on an error `out` is as before.
-pub fn encode(kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
+pub fn encode(kind: FrameKind, payload: &[u8], out: &mut Vec<u8>) -> Result<(), FrameError> {
     out.extend_from_slice(&header(kind, payload.len())?);
     out.extend_from_slice(payload);
     Ok(())
 }
 
 /// Appends a frame with a JSON payload to `out`; on an error `out` is as before.
-pub fn encode_json(kind: Kind, message: &impl Serialize, out: &mut Vec<u8>) -> std::io::Result<()> {
+pub fn encode_json(kind: FrameKind, message: &impl Serialize, out: &mut Vec<u8>) -> std::io::Result<()> {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_LEN]);
     let written = serde_json::to_writer(&mut *out, message).map_err(std::io::Error::from);
@@ -124,19 +124,19 @@ pub fn encode_json(kind: Kind, message: &impl Serialize, out: &mut Vec<u8>) -> s
 
 /// Cuts a byte stream into frames.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct FrameDecoder {
     buffer: Vec<u8>,
     consumed: usize,
     limit: usize,
 }
 
-impl Decoder {
+impl FrameDecoder {
     /// A decoder that refuses payloads longer than `limit`.
     pub fn new(limit: usize) -> Self {
         Self { buffer: Vec::new(), consumed: 0, limit }
     }
 
-    /// Takes in what arrived. Call [`Decoder::next`] until it has no more before pushing again.
+    /// Takes in what arrived. Call [`FrameDecoder::next`] until it has no more before pushing again.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.consumed);
         self.consumed = 0;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::mux_options::LiveSettings;
 use crate::os_text::OsText;
 use crate::protocol::event::{Activity, EventKind};
-use crate::session::{Exit, SessionId, Size, SpawnSpec};
+use crate::session::{Exit, SessionId, SpawnSpec, TerminalSize};
 
 /// Carried out; there is nothing more to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct Done {}
 
 /// Asks for the state of the capsule and its sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Status {}
+pub struct GetStatus {}
 
 /// The state of the capsule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct SessionStatus {
     /// The program it was started with.
     pub program: String,
     pub pid: i32,
-    pub size: Size,
+    pub size: TerminalSize,
     /// Its terminal's title, control characters removed.
     #[serde(default)]
     pub title: String,
@@ -109,8 +109,8 @@ pub enum Format {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotReply {
     pub session: SessionId,
-    pub size: Size,
-    pub cursor: Cursor,
+    pub size: TerminalSize,
+    pub cursor: SnapshotCursor,
     /// Whether the alternate screen is shown.
     pub alternate: bool,
     /// The title, control characters removed.
@@ -125,12 +125,12 @@ pub struct SnapshotReply {
     pub lines: Vec<String>,
     /// The lines, for cells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cells: Vec<Vec<Cell>>,
+    pub cells: Vec<Vec<SnapshotCell>>,
 }
 
 /// The cursor of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cursor {
+pub struct SnapshotCursor {
     /// Column, from 0.
     pub col: u16,
     /// Row of the screen, from 0.
@@ -141,7 +141,7 @@ pub struct Cursor {
 
 /// One cell of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Cell {
+pub struct SnapshotCell {
     /// Its grapheme; empty for a blank, and for the second half of a wide one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -189,7 +189,7 @@ pub struct Signal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResizeTo {
     pub session: SessionId,
-    pub size: Size,
+    pub size: TerminalSize,
 }
 
 /// Types into a session.

@@ -38,7 +38,7 @@ macro_rules! verbs {
 }
 
 verbs! {
-    "status" Status => StatusReply,
+    "status" GetStatus => StatusReply,
     "snapshot" Snapshot => SnapshotReply,
     "spawn" Spawn => SpawnReply,
     "kill" Kill => Done,

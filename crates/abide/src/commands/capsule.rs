@@ -15,7 +15,7 @@ use abide_mux as mux;
 use abide_store::ReadError;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 /// Runs what `abide capsule …` asks for; `None` if that is not what was asked.
 ///
@@ -62,12 +62,12 @@ fn mux_main() -> ExitCode {
 }
 
 /// Tells which running capsules this version can take over.
-fn probe() -> Outcome {
+fn probe() -> VerbResult {
     Ok(Context::for_verb("probe")?.printer.line(keeper::probe())?)
 }
 
 /// What a keeper runs when it has stopped: `abide capsule finish ID`.
-fn finish_one(rest: &[OsString]) -> Outcome {
+fn finish_one(rest: &[OsString]) -> VerbResult {
     let context = Context::for_verb("finish")?;
     let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
     let instance = match context.store.read(id) {
@@ -83,7 +83,7 @@ fn finish_one(rest: &[OsString]) -> Outcome {
 }
 
 /// What tmux runs in a pane: `abide capsule enter ID SESSION`, and without a session in one that is opened by hand.
-fn enter(rest: &[OsString]) -> Outcome {
+fn enter(rest: &[OsString]) -> VerbResult {
     let context = Context::for_verb("enter")?;
     let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
     let session = rest.get(1).map(|_| word(rest, 1)).transpose()?;
@@ -97,7 +97,7 @@ fn enter(rest: &[OsString]) -> Outcome {
 }
 
 /// Sends one request as it is and prints the reply: `abide capsule call ID '{"verb": "status"}'`.
-fn call(rest: &[OsString]) -> Outcome {
+fn call(rest: &[OsString]) -> VerbResult {
     let context = Context::for_verb("call")?;
     let id = context.store.resolve(word(rest, 0)?).map_err(CommandError::failed)?;
     let request: serde_json::Map<_, _> = serde_json::from_str(word(rest, 1)?).map_err(CommandError::usage)?;
@@ -107,7 +107,7 @@ fn call(rest: &[OsString]) -> Outcome {
     Ok(context.printer.json(&reply)?)
 }
 
-fn word(rest: &[OsString], index: usize) -> Outcome<&str> {
+fn word(rest: &[OsString], index: usize) -> VerbResult<&str> {
     let missing = || CommandError::usage("too few arguments");
     rest.get(index).and_then(|word| word.to_str()).ok_or_else(missing)
 }

@@ -6,23 +6,23 @@ use abide_engine::trees;
 use abide_model::evidence::MountEvidence;
 use abide_model::offer::LaunchWish;
 use abide_model::{Difference, Instance, SessionId, Status};
-use abide_store::Entry;
+use abide_store::StoreEntry;
 use abide_sys::clock;
 use abide_tui::Ask;
 use abide_tui::screens::{
-    AskedBy, Candidate, ComeBack, HostRepo, Launch, Preserved, PreservedTree, StartNew, Subject, come_back,
-    preserved, preserved_notes,
+    AskedBy, Candidate, ComeBack, HostRepo, LaunchSubject, Preserved, PreservedTree, StartNew, Subject,
+    come_back, preserved, preserved_notes,
 };
 
 use super::{hardline, load, missing_directory, prune};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 /// How many are looked into before the question; more of them would keep the operator waiting.
 const EXAMINED: usize = 8;
 
 /// What the operator wants instead of a new instance.
-pub enum Answer {
+pub enum ComeBackAnswer {
     /// A new instance it is.
     New,
     /// It was dealt with.
@@ -30,18 +30,27 @@ pub enum Answer {
 }
 
 /// The instances among `entries` that a launch means, the youngest first.
-pub fn candidates<'a>(entries: &'a [Entry], launch: Launch<'_>, wish: &LaunchWish) -> Vec<&'a Instance> {
+pub fn candidates<'a>(
+    entries: &'a [StoreEntry],
+    launch: LaunchSubject<'_>,
+    wish: &LaunchWish,
+) -> Vec<&'a Instance> {
     let fits = |instance: &&Instance| wish.fits(instance, launch.scope, launch.role);
-    let mut fitting: Vec<&Instance> = entries.iter().filter_map(Entry::sound).filter(fits).collect();
+    let mut fitting: Vec<&Instance> = entries.iter().filter_map(StoreEntry::sound).filter(fits).collect();
     fitting.sort_by_key(|instance| std::cmp::Reverse(instance.status.since));
     fitting
 }
 
 /// Offers to come back to one of `fitting`. Where no operator can be asked, the answer is a new instance.
-pub fn offer(launch: Launch<'_>, new: StartNew, fitting: &[&Instance], context: &Context) -> Outcome<Answer> {
+pub fn offer(
+    launch: LaunchSubject<'_>,
+    new: StartNew,
+    fitting: &[&Instance],
+    context: &Context,
+) -> VerbResult<ComeBackAnswer> {
     let ask = Ask::here();
     if !ask.can_ask() {
-        return Ok(Answer::New);
+        return Ok(ComeBackAnswer::New);
     }
     let examined = &fitting[..fitting.len().min(EXAMINED)];
     let mut evidence = trees::evidence_of_all(&context.store, examined).into_iter();
@@ -52,8 +61,8 @@ pub fn offer(launch: Launch<'_>, new: StartNew, fitting: &[&Instance], context: 
     };
     loop {
         let chosen = match come_back(&ask, launch, new, &candidates) {
-            ComeBack::New => return Ok(Answer::New),
-            ComeBack::Cancel => return Ok(Answer::Done),
+            ComeBack::New => return Ok(ComeBackAnswer::New),
+            ComeBack::Cancel => return Ok(ComeBackAnswer::Done),
             ComeBack::Resume(at) => fitting[at],
         };
         if chosen.status.status != Status::Active {
@@ -63,14 +72,14 @@ pub fn offer(launch: Launch<'_>, new: StartNew, fitting: &[&Instance], context: 
             } else {
                 match preserved(&ask, &tree, asked_by) {
                     Preserved::Resume => {}
-                    Preserved::New => return Ok(Answer::New),
+                    Preserved::New => return Ok(ComeBackAnswer::New),
                     Preserved::Back => continue,
-                    Preserved::Cancel => return Ok(Answer::Done),
+                    Preserved::Cancel => return Ok(ComeBackAnswer::Done),
                 }
             }
-            return start_again(chosen, None, context).map(|()| Answer::Done);
+            return start_again(chosen, None, context).map(|()| ComeBackAnswer::Done);
         }
-        return hardline::attach(chosen.id, None, false, context).map(|()| Answer::Done);
+        return hardline::attach(chosen.id, None, false, context).map(|()| ComeBackAnswer::Done);
     }
 }
 
@@ -101,7 +110,7 @@ pub enum Acknowledge {
 
 /// Shows what the trees of a kept instance hold, what the host did meanwhile, and what has changed in the configuration;
 /// whether it is to be resumed.
-pub fn acknowledged(instance: &Instance, how: Acknowledge, context: &Context) -> Outcome<bool> {
+pub fn acknowledged(instance: &Instance, how: Acknowledge, context: &Context) -> VerbResult<bool> {
     if !matches!(instance.status.status, Status::Restorable(_)) {
         return Ok(true);
     }
@@ -128,7 +137,7 @@ pub fn acknowledged(instance: &Instance, how: Acknowledge, context: &Context) ->
     Ok(true)
 }
 
-fn preserved_tree(instance: &Instance, context: &Context) -> Outcome<PreservedTree> {
+fn preserved_tree(instance: &Instance, context: &Context) -> VerbResult<PreservedTree> {
     let mounts = trees::evidence(&context.store, instance);
     let host = match mounts.is_empty() {
         true => HostRepo::Unchanged,
@@ -151,7 +160,7 @@ fn tell_differences(differences: &[Difference], context: &Context) {
 }
 
 /// Starts an instance again that is kept, and attaches to it, or to one of its sessions.
-pub fn start_again(instance: &Instance, session: Option<SessionId>, context: &Context) -> Outcome {
+pub fn start_again(instance: &Instance, session: Option<SessionId>, context: &Context) -> VerbResult {
     let Some(instance) = &missing_directory::seen_to(instance.clone(), None, context)? else {
         return Ok(());
     };

@@ -11,7 +11,7 @@ use clap_complete::{CompleteEnv, Shell};
 
 use crate::cli::Cli;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +27,7 @@ pub struct Args {
     shell: Shell,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let shells = Shells::builtins();
     let shell =
         shells.completer(&args.shell.to_string()).ok_or_else(|| CommandError::usage("no such shell"))?;

@@ -1,14 +1,14 @@
 //! `abide config`
 
-use abide_config::{Entry, Origin};
+use abide_config::{Origin, SettingEntry};
 use abide_engine::substrate;
 use abide_model::{InstanceId, Status};
-use abide_store::Entry as StoredEntry;
+use abide_store::StoreEntry as StoredEntry;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, Tone};
 
 const EXAMPLES: &str = "\
@@ -62,14 +62,14 @@ enum Verb {
 
 /// A setting in `list --json`.
 #[derive(Serialize)]
-struct Row<'a> {
+struct SettingRow<'a> {
     key: &'a str,
     value: Option<&'a str>,
     origin: &'static str,
 }
 
-impl<'a> From<&'a Entry> for Row<'a> {
-    fn from(entry: &'a Entry) -> Self {
+impl<'a> From<&'a SettingEntry> for SettingRow<'a> {
+    fn from(entry: &'a SettingEntry) -> Self {
         let origin = match entry.origin {
             Origin::Default => "default",
             Origin::File => "file",
@@ -78,7 +78,7 @@ impl<'a> From<&'a Entry> for Row<'a> {
     }
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let config = &context.config;
     match args.verb {
         Verb::List { json } => list(json, context),
@@ -116,7 +116,7 @@ const LIVE: [&str; 3] = ["prefix", "status_bar", "terminal."];
 const AT_START: [&str; 7] = ["scrollback", "journal", "substrate", "unit", "place", "env.", "agents."];
 
 /// Has running instances take over a changed setting, or says when they will.
-fn tell_running(key: &str, context: &Context) -> Outcome {
+fn tell_running(key: &str, context: &Context) -> VerbResult {
     let concerns = |keys: &[&str]| {
         keys.iter().any(|known| key == *known || known.ends_with('.') && key.starts_with(known))
     };
@@ -160,9 +160,9 @@ fn active(entry: StoredEntry) -> Option<InstanceId> {
     }
 }
 
-fn list(json: bool, context: &Context) -> Outcome {
+fn list(json: bool, context: &Context) -> VerbResult {
     let entries = context.config.list().map_err(CommandError::failed)?;
-    let rows: Vec<Row<'_>> = entries.iter().map(Row::from).collect();
+    let rows: Vec<SettingRow<'_>> = entries.iter().map(SettingRow::from).collect();
     if json {
         return Ok(context.printer.json(&json!({ "version": 1, "settings": rows }))?);
     }

@@ -1,13 +1,13 @@
 //! `abide conversations`
 
 use abide_engine::conversation::list;
-use abide_engine::conversation::list::{Claim, Listing, Row};
+use abide_engine::conversation::list::{Claim, ConversationList, ConversationRow};
 use abide_model::time::human;
 use abide_sys::clock;
 
 use super::load;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, Tone};
 
 const EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let dir = super::here()?;
     let wanted = (!args.all).then_some(dir.as_path());
     let listing = load::in_launch_context(&dir, context, |ctx| list::list(ctx, wanted))?;
@@ -43,7 +43,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     Ok(context.printer.table(&table(&listing, args.all))?)
 }
 
-fn table(listing: &Listing, with_dir: bool) -> Table {
+fn table(listing: &ConversationList, with_dir: bool) -> Table {
     let now = clock::now();
     let about = if with_dir { "DIRECTORY" } else { "ABOUT" };
     let mut table = Table::new(&["AGENT", "ID", "LAST", "SESSION", about]);
@@ -62,7 +62,7 @@ fn table(listing: &Listing, with_dir: bool) -> Table {
 }
 
 /// What is in a conversation, or was.
-fn holder(row: &Row) -> (String, Tone) {
+fn holder(row: &ConversationRow) -> (String, Tone) {
     let (mut text, tone) = match (row.claim, &row.session, row.process) {
         (Claim::Held, Some(session), _) => (session.clone(), Tone::Good),
         (Claim::Held, None, Some(pid)) => (format!("process {pid}"), Tone::Good),

@@ -7,11 +7,11 @@ use abide_engine::running::protection::{InstanceProtection, Judge};
 use abide_model::placement::{Exposure, Facts, Fate};
 use abide_model::{Instance, UnitMode};
 use abide_places::host::boot_service;
-use abide_store::Entry;
+use abide_store::StoreEntry;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, Tone};
 
 const EXAMPLES: &str = "\
@@ -37,7 +37,7 @@ pub struct Args {
     yes: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let machine = Machine::here();
     // What is wrong with the configuration is a finding of its own, below.
     let settings = context.config.load();
@@ -70,7 +70,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 }
 
 /// Makes sessions survive a logout, those that run already too.
-fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> Outcome {
+fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> VerbResult {
     let facts = machine.login.look();
     if !facts.systemd {
         return Ok(context.printer.line("Nothing to fix: this machine is not run by systemd.")?);
@@ -80,7 +80,7 @@ fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> Outco
     }
     let entries = context.store.list().map_err(CommandError::failed)?;
     let mut moved = 0;
-    for instance in entries.iter().filter_map(Entry::sound) {
+    for instance in entries.iter().filter_map(StoreEntry::sound) {
         let name = instance.id.display_name();
         match protection::protect(&context.store, instance.id, mode) {
             Ok(None) => continue,
@@ -96,7 +96,7 @@ fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> Outco
 }
 
 /// Turns linger on; false where the operator does not want that.
-fn turn_on_linger(machine: &Machine, facts: &Facts, yes: bool, context: &Context) -> Outcome<bool> {
+fn turn_on_linger(machine: &Machine, facts: &Facts, yes: bool, context: &Context) -> VerbResult<bool> {
     let user = &facts.user;
     let question = format!("Turn on linger for {user}, so that sessions survive the logout?");
     if !yes && !context.confirm(&question, "--yes")? {
@@ -149,14 +149,14 @@ fn examine_store(context: &Context, mode: UnitMode) -> Vec<Finding> {
     }));
     for entry in entries {
         match entry {
-            Entry::Damaged { name, reason } => {
+            StoreEntry::Damaged { name, reason } => {
                 let advice = "nothing removes it; repair instance.json by hand, or move the directory away";
                 findings.push(
                     Finding::new(format!("instance {name}"), Grade::Problem, reason.to_string())
                         .advise(advice),
                 );
             }
-            Entry::Sound(instance) => {
+            StoreEntry::Sound(instance) => {
                 findings.extend(stuck(&instance));
                 let found = judge.judge(&context.store, instance.id);
                 findings.extend(found.and_then(|found| unprotected(&instance, &found)));
@@ -185,7 +185,7 @@ fn stuck(instance: &Instance) -> Option<Finding> {
     Some(Finding::new(format!("instance {}", instance.id), Grade::Problem, detail).advise(advice))
 }
 
-fn show(findings: &[Finding], context: &Context) -> Outcome {
+fn show(findings: &[Finding], context: &Context) -> VerbResult {
     let mut table = Table::new(&["", "SUBJECT", "FOUND"]);
     for finding in findings {
         let (mark, tone) = match finding.grade {

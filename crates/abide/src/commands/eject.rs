@@ -12,7 +12,7 @@ use abide_tui::screens::{Confirm, confirm, evidence_items};
 use super::prune::held;
 use super::{ended, stop};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ pub struct Args {
     pub spare_daemons: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Outcome {
+pub fn run(args: Args, context: &Context) -> VerbResult {
     if args.keep {
         let stop = stop::Args { target: args.target, spare_daemons: args.spare_daemons, not_running: false };
         return stop::run(stop, context);
@@ -69,7 +69,7 @@ pub fn run(args: Args, context: &Context) -> Outcome {
 }
 
 /// Asks, having shown what would go.
-fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> Outcome<bool> {
+fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> VerbResult<bool> {
     let found = daemons::beyond_sessions(&context.store, instance.id);
     let daemons = found.daemons.iter().filter(|_| !spare_daemons).map(ToString::to_string);
     let names: Vec<String> = daemons.chain(found.survivors.iter().map(ToString::to_string)).collect();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use abide_client::AttachEnd;
 use abide_engine::conversation::way_back;
-use abide_engine::end::finish::Outcome as Finished;
+use abide_engine::end::finish::FinishOutcome;
 use abide_engine::end::{finish, trash};
 use abide_engine::running::daemons;
 use abide_engine::{Error, reconcile, trees};
@@ -17,7 +17,7 @@ use abide_tui::screens::{Subject, session_ended};
 
 use super::come_back;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 /// How long a keeper may take to end, once its last session has.
 const LAST_STEPS: Duration = Duration::from_secs(3);
@@ -28,7 +28,7 @@ const CLEANING_UP: Duration = Duration::from_secs(120);
 /// Says how the attachment ended, and asks about work that is at risk if the instance has ended with it.
 ///
 /// By then it is kept: whoever closes the terminal instead of answering loses nothing.
-pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> Outcome {
+pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> VerbResult {
     let said = |more: &str| context.printer.line(format!("[{}: {}{more}]", id.display_name(), end.message()));
     if !matches!(end, AttachEnd::SessionEnded { .. }) {
         return Ok(said("")?);
@@ -55,7 +55,7 @@ pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> Outcome {
 }
 
 /// The instance as the end left it; `None` if it is gone. The keeper's own clean-up may be quicker than we are.
-pub fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
+pub fn settled(id: InstanceId, context: &Context) -> VerbResult<Option<Instance>> {
     let read = || match context.store.read(id) {
         Ok(instance) => Ok(Some(instance)),
         Err(ReadError::NotFound(_)) => Ok(None),
@@ -65,9 +65,9 @@ pub fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
     while let Some(instance) = read()? {
         let policy = reconcile::policy(&context.config, &instance);
         match finish::finish(&context.store, id, policy) {
-            Ok(Finished::Removed { .. }) => return Ok(None),
+            Ok(FinishOutcome::Removed { .. }) => return Ok(None),
             // We hear of the last session's end a little before its keeper has written it down.
-            Ok(Finished::Running) if Instant::now() < deadline => {
+            Ok(FinishOutcome::Running) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(5))
             }
             Ok(_) => return read(),
@@ -82,7 +82,7 @@ pub fn settled(id: InstanceId, context: &Context) -> Outcome<Option<Instance>> {
     Ok(None)
 }
 
-fn ask(instance: &Instance, context: &Context) -> Outcome {
+fn ask(instance: &Instance, context: &Context) -> VerbResult {
     let (id, name) = (instance.id, instance.id.display_name());
     let evidence = trees::evidence(&context.store, instance);
     let days = context.config.load().map_or(14, |settings| settings.trash.keep_days);
@@ -107,8 +107,8 @@ fn ask(instance: &Instance, context: &Context) -> Outcome {
 }
 
 /// Says what a removal left behind elsewhere.
-pub fn tell_left(finished: &Finished, context: &Context) {
-    if let Finished::Removed { left, .. } = finished {
+pub fn tell_left(finished: &FinishOutcome, context: &Context) {
+    if let FinishOutcome::Removed { left, .. } = finished {
         left.iter().for_each(|left| context.warn(left));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use abide_engine::conversation::begin::{self, ResumeForecast};
 use abide_engine::conversation::current;
-use abide_engine::conversation::current::Look;
+use abide_engine::conversation::current::LookDepth;
 use abide_engine::end::finish;
 use abide_engine::running::processes::SessionProcesses;
 use abide_engine::running::protection::Judge;
@@ -19,7 +19,7 @@ use abide_model::evidence;
 use abide_model::instance::Change;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
-use abide_store::Entry;
+use abide_store::StoreEntry;
 use abide_sys::host;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::protocol::{EvidenceReply, SessionStatus};
@@ -27,7 +27,7 @@ use serde_json::json;
 
 use super::load;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,13 +46,13 @@ pub struct Args {
     pub json: bool,
 }
 
-pub fn run(args: Args, context: &Context) -> Outcome {
+pub fn run(args: Args, context: &Context) -> VerbResult {
     reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
     let Target { instance, session } =
         target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = instance.id;
     let live = connect::status(&connect::instance_dir(&context.store, id)).ok();
-    let instance = current::follow(&context.store, instance, live.as_ref(), Look::Close);
+    let instance = current::follow(&context.store, instance, live.as_ref(), LookDepth::Close);
     let instance = finish::as_it_is(&context.store, instance);
     if args.json {
         return print_json(&instance, context);
@@ -76,8 +76,8 @@ pub fn run(args: Args, context: &Context) -> Outcome {
 }
 
 /// The row of `abide ls`, what its trees hold, how it came to be what it is, and what would become of it, in words.
-fn print_json(instance: &Instance, context: &Context) -> Outcome {
-    let mut listing = list::listing(vec![Entry::Sound(instance.clone())]);
+fn print_json(instance: &Instance, context: &Context) -> VerbResult {
+    let mut listing = list::listing(vec![StoreEntry::Sound(instance.clone())]);
     list::add_live(&mut listing, &context.store);
     list::add_leftovers(&mut listing, &context.store);
     Ok(context.printer.json(&json!({

@@ -8,16 +8,16 @@ use abide_engine::end::finish;
 use abide_engine::running::liveness;
 use abide_engine::target::{self, Target};
 use abide_engine::{reconcile, substrate};
-use abide_model::{Instance, InstanceId, Liveness, Scope, SessionId, Status, offer, vars};
-use abide_store::Entry;
+use abide_model::{Instance, InstanceId, LaunchScope, Liveness, SessionId, Status, offer, vars};
+use abide_store::StoreEntry;
 use abide_tui::Ask;
-use abide_tui::screens::{Launch, StartNew};
+use abide_tui::screens::{LaunchSubject, StartNew};
 
 use super::come_back;
 use super::come_back::Acknowledge;
 use super::{ended, refuse_stopped};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +49,7 @@ pub struct Args {
     read_only: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let found = match args.target.as_ref().and_then(|word| target::find(&context.store, word).ok()) {
         // Somebody waits for their screen; what else there is to settle can wait for the next look.
         Some(found) if runs(&found, context) => found,
@@ -77,11 +77,11 @@ enum Meant {
     /// One instance, or one of its sessions.
     Target(Box<Target>),
     /// Whatever there is of a scope.
-    Scope(Scope),
+    Scope(LaunchScope),
 }
 
 /// What `word` means: an instance first, then a workspace; without one, the scope of this directory.
-fn meant(word: Option<&str>, context: &Context) -> Outcome<Meant> {
+fn meant(word: Option<&str>, context: &Context) -> VerbResult<Meant> {
     let Some(word) = word else {
         let dir = super::here()?;
         let workspace = context.config.workspace_for(&dir).unwrap_or_else(|error| {
@@ -89,7 +89,7 @@ fn meant(word: Option<&str>, context: &Context) -> Outcome<Meant> {
             None
         });
         let workspace = workspace.map(|(name, _)| name.to_string());
-        return Ok(Meant::Scope(Scope { workspace, ..Scope::directory(dir) }));
+        return Ok(Meant::Scope(LaunchScope { workspace, ..LaunchScope::directory(dir) }));
     };
     let unknown = match target::find(&context.store, word) {
         Ok(found) => return Ok(Meant::Target(Box::new(found))),
@@ -97,8 +97,8 @@ fn meant(word: Option<&str>, context: &Context) -> Outcome<Meant> {
     };
     match word.parse().ok().and_then(|name| context.config.workspace(&name).ok()) {
         Some(workspace) => {
-            let workspace_scope = Scope::directory(workspace.dir);
-            Ok(Meant::Scope(Scope { workspace: Some(word.to_owned()), ..workspace_scope }))
+            let workspace_scope = LaunchScope::directory(workspace.dir);
+            Ok(Meant::Scope(LaunchScope { workspace: Some(word.to_owned()), ..workspace_scope }))
         }
         None => Err(CommandError::failed(unknown)),
     }
@@ -106,9 +106,14 @@ fn meant(word: Option<&str>, context: &Context) -> Outcome<Meant> {
 
 /// The instance of `scope` to attach to: the one that runs, else the one that is kept. Several are asked about, and `None`
 /// means that the operator was, and that it is dealt with.
-fn among(scope: &Scope, entries: &[Entry], args: &Args, context: &Context) -> Outcome<Option<Instance>> {
+fn among(
+    scope: &LaunchScope,
+    entries: &[StoreEntry],
+    args: &Args,
+    context: &Context,
+) -> VerbResult<Option<Instance>> {
     let of_it = |i: &&Instance| offer::belongs(i, scope) || i.scope.dir == scope.dir;
-    let all = || entries.iter().filter_map(Entry::sound).filter(of_it);
+    let all = || entries.iter().filter_map(StoreEntry::sound).filter(of_it);
     let is_up = |i: &&Instance| matches!(i.status.status, Status::Active | Status::Starting { .. });
     let running: Vec<&Instance> = all().filter(is_up).collect();
     let kept: Vec<&Instance> = all().filter(|i| matches!(i.status.status, Status::Restorable(_))).collect();
@@ -120,7 +125,7 @@ fn among(scope: &Scope, entries: &[Entry], args: &Args, context: &Context) -> Ou
         _ if Ask::here().can_ask() => {
             choices.sort_by_key(|instance| std::cmp::Reverse(instance.status.since));
             let role = choices[0].role.as_str();
-            let launch = Launch { scope, role, program: None };
+            let launch = LaunchSubject { scope, role, program: None };
             come_back::offer(launch, StartNew::NotOffered, &choices, context)?;
             Ok(None)
         }
@@ -133,7 +138,7 @@ fn among(scope: &Scope, entries: &[Entry], args: &Args, context: &Context) -> Ou
     }
 }
 
-fn called(scope: &Scope) -> String {
+fn called(scope: &LaunchScope) -> String {
     match &scope.workspace {
         Some(name) => format!("the workspace {name}"),
         None => "this directory".to_owned(),
@@ -141,7 +146,7 @@ fn called(scope: &Scope) -> String {
 }
 
 /// Starts a kept instance again and attaches to it, if the operator wants that or a flag says so.
-fn bring_back(found: &Target, args: &Args, context: &Context) -> Outcome {
+fn bring_back(found: &Target, args: &Args, context: &Context) -> VerbResult {
     let instance = &found.instance;
     if args.read_only {
         return refuse_stopped(instance);
@@ -156,7 +161,7 @@ fn bring_back(found: &Target, args: &Args, context: &Context) -> Outcome {
     if !Ask::here().can_ask() {
         return refuse_stopped(instance);
     }
-    let launch = Launch { scope: &instance.scope, role: &instance.role, program: None };
+    let launch = LaunchSubject { scope: &instance.scope, role: &instance.role, program: None };
     come_back::offer(launch, StartNew::NotOffered, &[instance], context).map(drop)
 }
 
@@ -166,7 +171,7 @@ fn runs(found: &Target, context: &Context) -> bool {
 }
 
 /// Refuses, with what to do instead, where nobody sits at a terminal that can be attached.
-pub fn need_terminal(instead: impl Display) -> Outcome {
+pub fn need_terminal(instead: impl Display) -> VerbResult {
     let why = match client::check() {
         Ok(()) => return Ok(()),
         Err(ClientError::DumbTerminal) => "this terminal can not draw (TERM is `dumb`, or not set)",
@@ -176,7 +181,7 @@ pub fn need_terminal(instead: impl Display) -> Outcome {
 }
 
 /// Attaches this terminal to an instance until the operator leaves or it ends.
-pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, context: &Context) -> Outcome {
+pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, context: &Context) -> VerbResult {
     let outer = std::env::var_os(vars::ABIDE_INSTANCE);
     if outer.as_ref().is_some_and(|outer| outer == id.as_str()) {
         // It would show itself in itself, ever smaller.

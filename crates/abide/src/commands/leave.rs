@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use abide_engine::list::{Listing, Row, SessionRow};
+use abide_engine::list::{InstanceList, InstanceRow, SessionRow};
 use abide_model::activity::SHELL_WAITS;
 use abide_model::leaving::{Parting, Returns, part};
 use abide_model::{Doing, Timestamp};
@@ -11,7 +11,7 @@ use abide_tui::Ask;
 use abide_tui::screens::{Leaving, Live, leaving, plan};
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 use super::{ls, stop};
 
@@ -40,7 +40,7 @@ pub struct Args {
     leave_all: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let mut live = live(context)?;
     if live.is_empty() {
         return Ok(context.printer.line("Nothing runs.")?);
@@ -73,7 +73,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 }
 
 /// Asks what becomes of the sessions. An answer counts for what was shown: where that is no longer so, it is shown again.
-fn answer(shown: &mut Vec<Live>, context: &Context) -> Outcome<Leaving> {
+fn answer(shown: &mut Vec<Live>, context: &Context) -> VerbResult<Leaving> {
     loop {
         let answer = leaving(&Ask::here(), shown);
         if answer == Leaving::Stay {
@@ -91,19 +91,19 @@ fn answer(shown: &mut Vec<Live>, context: &Context) -> Outcome<Leaving> {
 }
 
 /// The sessions that live, as they are now.
-fn live(context: &Context) -> Outcome<Vec<Live>> {
+fn live(context: &Context) -> VerbResult<Vec<Live>> {
     let listing = ls::listing(None, context)?;
     Ok(running(&listing).iter().map(|(instance, session)| row(instance, session)).collect())
 }
 
 /// The sessions that run, each with its instance.
-fn running(listing: &Listing) -> Vec<(&Row, &SessionRow)> {
+fn running(listing: &InstanceList) -> Vec<(&InstanceRow, &SessionRow)> {
     let active = listing.instances.iter().filter(|row| row.state == "active");
     let sessions = active.flat_map(|row| row.sessions.iter().map(move |session| (row, session)));
     sessions.filter(|(_, session)| session.pid.is_some() && session.exit.is_none()).collect()
 }
 
-fn row(instance: &Row, session: &SessionRow) -> Live {
+fn row(instance: &InstanceRow, session: &SessionRow) -> Live {
     let age = |since: Timestamp| since.age(clock::now());
     let called = instance.name.clone().unwrap_or_else(|| format!("ab-{}", instance.id));
     Live {
@@ -135,18 +135,18 @@ fn returns(session: &SessionRow) -> Returns {
 
 #[cfg(test)]
 mod tests {
-    use abide_model::{Instance, Recipe, Scope};
+    use abide_model::{Instance, LaunchScope, Recipe};
 
     use super::*;
 
     #[test]
     fn a_title_is_shown_without_the_blanks_around_it() {
         let (id, recipe) = ("k7p9m2xq".parse().unwrap(), Recipe::on_host("/srv".into()));
-        let scope = Scope::directory("/srv".into());
+        let scope = LaunchScope::directory("/srv".into());
         let instance = Instance::starting(id, scope, "default".into(), recipe, process::this(), clock::now());
         for (title, about) in [("◇  Ready (shop)      ", Some("◇  Ready (shop)")), ("   ", None)] {
             let session = SessionRow { title: Some(title.to_owned()), ..SessionRow::default() };
-            assert_eq!(row(&Row::from(&instance), &session).about.as_deref(), about);
+            assert_eq!(row(&InstanceRow::from(&instance), &session).about.as_deref(), about);
         }
     }
 }

@@ -6,13 +6,13 @@ use abide_model::{Place, UnitMode};
 use abide_places::host::Login;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const SETTING: &str = "linger";
 
 /// Finds out whether abide may turn linger on for the operator, where that is open and makes a difference. Without a
 /// terminal it stays open, and the start tells what to do.
-pub fn settle(answer: Option<bool>, context: &Context) -> Outcome {
+pub fn settle(answer: Option<bool>, context: &Context) -> VerbResult {
     let answer = match answer {
         Some(answer) => answer,
         None if context.can_ask() && is_open(context)? => {
@@ -26,7 +26,7 @@ pub fn settle(answer: Option<bool>, context: &Context) -> Outcome {
     context.config.set(SETTING, &answer.to_string()).map_err(CommandError::failed)
 }
 
-fn is_open(context: &Context) -> Outcome<bool> {
+fn is_open(context: &Context) -> VerbResult<bool> {
     if context.config.get(SETTING).map_err(CommandError::failed)?.origin == Origin::File {
         return Ok(false);
     }

@@ -8,21 +8,23 @@ use abide_engine::conversation::adopt::Take;
 use abide_engine::reconcile;
 use abide_engine::start::launch::LaunchContext;
 use abide_engine::start::load;
-use abide_engine::start::load::Request;
+use abide_engine::start::load::LoadRequest;
 use abide_engine::trees::{self, Wish};
 use abide_model::offer::LaunchWish;
 use abide_model::program::AGENTS;
-use abide_model::{Instance, Isolation, Place, Policy, Safe, Scope, Status, StatusBar, Substrate, vars};
+use abide_model::{
+    Instance, Isolation, LaunchScope, Place, Policy, Safe, Status, StatusBar, Substrate, vars,
+};
 use abide_tui::Ask;
-use abide_tui::screens::{Launch, StartNew};
-use abide_wire::session::Size;
+use abide_tui::screens::{LaunchSubject, StartNew};
+use abide_wire::session::TerminalSize;
 use clap::builder::PossibleValuesParser;
 
 use super::come_back;
-use super::come_back::Answer;
+use super::come_back::ComeBackAnswer;
 use super::{hardline, linger};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,7 +94,7 @@ pub struct Args {
     args: Vec<String>,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     if !args.detach {
         hardline::need_terminal("--detach starts it without attaching")?;
     }
@@ -124,7 +126,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
             return Ok(None);
         }
         let role = context.config.role(&ctx.settings.role).map_err(CommandError::failed)?;
-        let request = Request {
+        let request = LoadRequest {
             program: args.program,
             runs_as: args.runs_as,
             args: args.args,
@@ -176,7 +178,7 @@ impl Args {
 }
 
 /// Refuses trees that can not be made, with a word on who asks for them.
-fn check_trees(dir: &Path, workspace: Option<&(Name, Workspace)>, wish: &Wish) -> Outcome {
+fn check_trees(dir: &Path, workspace: Option<&(Name, Workspace)>, wish: &Wish) -> VerbResult {
     let configured = workspace.map_or(&[][..], |(_, workspace)| &workspace.mounts);
     let planned = trees::plan(dir, configured, wish, Path::new(""));
     let mut trees = planned.iter().filter(|mount| mount.tree.is_some());
@@ -208,11 +210,11 @@ fn comes_back(
     wish: LaunchWish,
     detach: bool,
     context: &Context,
-) -> Outcome<bool> {
+) -> VerbResult<bool> {
     let workspace = ctx.workspace.as_ref().map(|(name, _)| name.to_string());
-    let scope = Scope { workspace, ..Scope::directory(dir.to_owned()) };
+    let scope = LaunchScope { workspace, ..LaunchScope::directory(dir.to_owned()) };
     let role = ctx.settings.role.as_str();
-    let launch = Launch { scope: &scope, role, program: wish.program.as_deref() };
+    let launch = LaunchSubject { scope: &scope, role, program: wish.program.as_deref() };
     if detach || !Ask::here().can_ask() {
         // A name that is taken is refused below, with a word on what to do.
         let entries = context.store.list().map_err(CommandError::failed)?;
@@ -226,7 +228,7 @@ fn comes_back(
     let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
     let fitting = come_back::candidates(&entries, launch, &wish);
     let answer = come_back::offer(launch, StartNew::Offered, &fitting, context)?;
-    Ok(matches!(answer, Answer::Done))
+    Ok(matches!(answer, ComeBackAnswer::Done))
 }
 
 /// How the operator is told, where none can be asked, that something is there already.
@@ -241,7 +243,7 @@ pub fn in_launch_context<T>(
     dir: &Path,
     context: &Context,
     start: impl FnOnce(&mut LaunchContext<'_>) -> T,
-) -> Outcome<T> {
+) -> VerbResult<T> {
     let (workspace, is_known) = match context.config.workspace_for(dir) {
         Ok(workspace) => (workspace, true),
         Err(error) => {
@@ -259,7 +261,7 @@ fn with_launch_context<T>(
     workspace: Option<(Name, Workspace)>,
     context: &Context,
     start: impl FnOnce(&mut LaunchContext<'_>) -> T,
-) -> Outcome<T> {
+) -> VerbResult<T> {
     let mut settings = context.config.load().map_err(CommandError::failed)?;
     if let Some((_, workspace)) = &workspace {
         settings = settings.overridden_by(workspace);
@@ -286,12 +288,12 @@ fn with_launch_context<T>(
 }
 
 /// What the status bar leaves of a terminal: a session that starts with all of it would be resized at once.
-fn without_bar(size: Size, settings: &Settings) -> Size {
+fn without_bar(size: TerminalSize, settings: &Settings) -> TerminalSize {
     let has_bar = settings.substrate == Substrate::Capsule && settings.status_bar != StatusBar::Off;
-    Size { rows: size.rows.saturating_sub(u16::from(has_bar)).max(1), ..size }
+    TerminalSize { rows: size.rows.saturating_sub(u16::from(has_bar)).max(1), ..size }
 }
 
-fn terminal_size() -> Option<Size> {
+fn terminal_size() -> Option<TerminalSize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    (size.ws_col > 0 && size.ws_row > 0).then_some(Size { cols: size.ws_col, rows: size.ws_row })
+    (size.ws_col > 0 && size.ws_row > 0).then_some(TerminalSize { cols: size.ws_col, rows: size.ws_row })
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use abide_config::Name;
 use abide_engine::Error;
 use abide_engine::end::prune::Within;
-use abide_engine::list::{self, Listing, Row, SessionRow};
+use abide_engine::list::{self, InstanceList, InstanceRow, SessionRow};
 use abide_engine::reconcile::{SettledElsewhere, reconcile_beside};
 use abide_engine::running::protection::Judge;
 use abide_model::session::AstrayReason;
@@ -16,8 +16,8 @@ use clap::CommandFactory;
 
 use crate::cli::Cli;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
-use crate::print::{Cell, Table, Tone};
+use crate::error::{CommandError, VerbResult};
+use crate::print::{Table, TableCell, Tone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +41,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let within = args.within.or(args.scope).map(|scope| super::within(&scope)).transpose()?;
     let listing = listing(within.as_ref(), context)?;
     if args.json {
@@ -54,7 +54,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 }
 
 /// What `abide` without a verb shows: the instances, and to a person what can be done with them, or with abide at all.
-pub fn overview(context: &mut Context) -> Outcome {
+pub fn overview(context: &mut Context) -> VerbResult {
     let listing = listing(None, context)?;
     if !std::io::stdout().is_terminal() {
         return show(&listing, context);
@@ -67,7 +67,7 @@ pub fn overview(context: &mut Context) -> Outcome {
     Ok(context.printer.toned_line(Tone::Faint, help)?)
 }
 
-fn show(listing: &Listing, context: &Context) -> Outcome {
+fn show(listing: &InstanceList, context: &Context) -> VerbResult {
     if is_empty(listing) {
         return Ok(context.printer.line("Nothing here yet. `abide load` starts an agent.")?);
     }
@@ -92,7 +92,7 @@ fn show(listing: &Listing, context: &Context) -> Outcome {
 }
 
 /// What is not as it seems, and what to do about it.
-fn notes(listing: &Listing) -> Vec<String> {
+fn notes(listing: &InstanceList) -> Vec<String> {
     let unknown = listing.instances.iter().filter(|row| row.liveness == Some(Liveness::Unknown));
     let unknown = unknown.filter_map(|row| {
         let why = row.liveness_because.clone().unwrap_or_default();
@@ -108,7 +108,7 @@ fn notes(listing: &Listing) -> Vec<String> {
 }
 
 /// Everything there is, as it is now, or only what is `within`. Of what a damaged one is nobody knows, so it is always shown.
-pub fn listing(within: Option<&Within>, context: &Context) -> Outcome<Listing> {
+pub fn listing(within: Option<&Within>, context: &Context) -> VerbResult<InstanceList> {
     let entries = reconcile_beside(&context.store, &context.config, SettledElsewhere::Leave);
     let mut entries = entries.map_err(CommandError::failed)?;
     if let Some(within) = within {
@@ -122,18 +122,18 @@ pub fn listing(within: Option<&Within>, context: &Context) -> Outcome<Listing> {
     Ok(listing)
 }
 
-fn is_empty(listing: &Listing) -> bool {
+fn is_empty(listing: &InstanceList) -> bool {
     listing.instances.is_empty() && listing.damaged.is_empty() && listing.orphaned.is_empty()
 }
 
-fn table(listing: &Listing) -> Table {
+fn table(listing: &InstanceList) -> Table {
     let now = clock::now();
     // Most operators have one role, and then it says nothing.
     let roles = listing.instances.iter().any(|row| row.role != Name::default_role().as_str());
     let header = ["ID", "NAME", "STATUS", "SINCE", "ROLE", "SESSIONS", "SCOPE"];
     let shown = |column: &&str| roles || *column != "ROLE";
     let mut table = Table::new(&header.into_iter().filter(|column| shown(column)).collect::<Vec<_>>());
-    let mut add = |cells: [Cell; 7]| {
+    let mut add = |cells: [TableCell; 7]| {
         let cells = header.into_iter().zip(cells).filter(|(column, _)| shown(column));
         table.row(cells.map(|(_, cell)| cell));
     };
@@ -149,7 +149,7 @@ fn table(listing: &Listing) -> Table {
         ]);
     }
     for damaged in &listing.damaged {
-        let empty = || Cell::from(("", Tone::Plain));
+        let empty = || TableCell::from(("", Tone::Plain));
         add([
             (&damaged.name, Tone::Strong).into(),
             empty(),
@@ -163,7 +163,7 @@ fn table(listing: &Listing) -> Table {
     table
 }
 
-fn status(row: &Row) -> String {
+fn status(row: &InstanceRow) -> String {
     let alive = match row.liveness {
         Some(Liveness::Dead) => Some("not running".to_owned()),
         Some(Liveness::Unknown) => Some("unknown".to_owned()),
@@ -186,14 +186,14 @@ fn tone(state: &str) -> Tone {
     }
 }
 
-fn sessions(row: &Row, now: Timestamp) -> Cell {
+fn sessions(row: &InstanceRow, now: Timestamp) -> TableCell {
     // Where nothing runs, that they have ended needs no word.
     let ended = |session: &SessionRow| session.exit.as_ref().filter(|_| row.state == "active").cloned();
     let described = |session: &SessionRow| match ended(session) {
         Some(exit) => format!("{} ({exit})", name(session)),
         None => described(session, now),
     };
-    Cell::list(row.sessions.iter().map(described))
+    TableCell::list(row.sessions.iter().map(described))
 }
 
 fn name(session: &SessionRow) -> &str {

@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 
 use crate::cli::Cli;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,7 +22,7 @@ pub struct Args {
     dir: Option<PathBuf>,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let mut command = without_help(Cli::command());
     command.build();
     match args.dir {

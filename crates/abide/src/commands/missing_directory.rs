@@ -10,11 +10,11 @@ use abide_tui::screens::{MissingDirectoryAnswer, Subject, missing_directory};
 
 use super::{eject, explain};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 /// The instance as it can be resumed, bound to `dir` if that is given; `None` if the operator wants something else, which
 /// is done.
-pub fn seen_to(instance: Instance, dir: Option<&Path>, context: &Context) -> Outcome<Option<Instance>> {
+pub fn seen_to(instance: Instance, dir: Option<&Path>, context: &Context) -> VerbResult<Option<Instance>> {
     if let Some(dir) = dir {
         return moved_to(&instance, dir, context).map(Some);
     }
@@ -48,7 +48,7 @@ pub fn seen_to(instance: Instance, dir: Option<&Path>, context: &Context) -> Out
     Ok(None)
 }
 
-fn moved_to(instance: &Instance, dir: &Path, context: &Context) -> Outcome<Instance> {
+fn moved_to(instance: &Instance, dir: &Path, context: &Context) -> VerbResult<Instance> {
     let told = |line: &str| context.warn(line);
     moved::relocate(&context.store, instance.id, dir, &told).map_err(CommandError::failed)
 }

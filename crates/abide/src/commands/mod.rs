@@ -41,10 +41,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::Verb;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 /// Runs `verb`, or what stands for none.
-pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
+pub fn run(verb: Option<Verb>, context: &mut Context) -> VerbResult {
     match verb {
         None => ls::overview(context),
         Some(Verb::Load(args)) => load::run(args, context),
@@ -72,14 +72,14 @@ pub fn run(verb: Option<Verb>, context: &mut Context) -> Outcome {
 }
 
 /// What `word` means, unless it is known not to run.
-fn running(word: &str, context: &Context) -> Outcome<Target> {
+fn running(word: &str, context: &Context) -> VerbResult<Target> {
     let found = target::find(&context.store, word).map_err(CommandError::failed)?;
     refuse_stopped(&found.instance)?;
     Ok(found)
 }
 
 /// Refuses an instance of which nothing runs, and says what to do about it.
-fn refuse_stopped(instance: &Instance) -> Outcome {
+fn refuse_stopped(instance: &Instance) -> VerbResult {
     let (id, status) = (instance.id, &instance.status.status);
     let hint = match status {
         Status::Restorable(_) => format!("`abide resume {id}` brings it back"),
@@ -90,7 +90,7 @@ fn refuse_stopped(instance: &Instance) -> Outcome {
 }
 
 /// The session that `word` means, and what holds it. An instance with one session needs no more than its name.
-fn session_target(word: &str, context: &Context) -> Outcome<(Box<dyn Substrate>, SessionId)> {
+fn session_target(word: &str, context: &Context) -> VerbResult<(Box<dyn Substrate>, SessionId)> {
     let found = running(word, context)?;
     let held = substrate::of(&context.store, found.instance.id);
     if let Some(session) = found.session {
@@ -109,13 +109,13 @@ fn session_target(word: &str, context: &Context) -> Outcome<(Box<dyn Substrate>,
 }
 
 /// Waits for the agents of an instance that was just started to come up, and says why one did not.
-fn watch_boot(id: InstanceId, context: &Context) -> Outcome {
+fn watch_boot(id: InstanceId, context: &Context) -> VerbResult {
     startup_check::verify(&context.store, id).map_err(|failure| did_not_come_up(&failure))
 }
 
 /// Attaches to an instance that was just started. An agent that did not come up takes its screen along; what it said last
 /// is told afterwards.
-fn attach_started(id: InstanceId, session: Option<SessionId>, context: &Context) -> Outcome {
+fn attach_started(id: InstanceId, session: Option<SessionId>, context: &Context) -> VerbResult {
     let attached = hardline::attach(id, session, false, context);
     match startup_check::what_went_wrong(&context.store, id) {
         Some(failure) => Err(did_not_come_up(&failure)),
@@ -134,7 +134,7 @@ fn did_not_come_up(failure: &BootFailure) -> CommandError {
 }
 
 /// The directory that the operator is in.
-fn here() -> Outcome<PathBuf> {
+fn here() -> VerbResult<PathBuf> {
     let gone = |error| CommandError::failed(format!("this directory is gone ({error})")).hint("cd elsewhere");
     std::env::current_dir().map_err(gone)
 }
@@ -145,7 +145,7 @@ fn ends_leftover(left: &Leftover) -> String {
 }
 
 /// Refuses a name that could not be used to find the instance again.
-fn check_spelling(name: Option<&str>) -> Outcome {
+fn check_spelling(name: Option<&str>) -> VerbResult {
     let Some(name) = name else { return Ok(()) };
     let fits = (1..=63).contains(&name.len()) && !name.starts_with(['-', '.']);
     if !fits || !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
@@ -156,7 +156,7 @@ fn check_spelling(name: Option<&str>) -> Outcome {
 }
 
 /// What `scope` means: a word is a workspace, and everything else a directory.
-fn within(scope: &str) -> Outcome<Within> {
+fn within(scope: &str) -> VerbResult<Within> {
     if !scope.contains('/') && !scope.starts_with('.') {
         return Ok(Within::Workspace(scope.to_owned()));
     }

@@ -4,7 +4,7 @@ use abide_wire::protocol::{Format, Snapshot, SnapshotReply};
 
 use super::session_target;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let (held, session) = session_target(&args.target, context)?;
     let format = match (args.json, args.ansi) {
         (true, _) => Format::Cells,
@@ -81,7 +81,7 @@ fn lines(piece: &SnapshotReply) -> String {
 }
 
 /// One object, written as its rows come: all cells of a long past at once are more than memory should hold.
-fn json(piece: &SnapshotReply, is_first: bool, context: &Context) -> Outcome {
+fn json(piece: &SnapshotReply, is_first: bool, context: &Context) -> VerbResult {
     let mut out = Vec::new();
     if is_first {
         let head = SnapshotReply { cells: Vec::new(), lines: Vec::new(), next: None, ..piece.clone() };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use abide_engine::end::prune;
-use abide_engine::end::prune::{DiscardedInstance, Plan, Request};
+use abide_engine::end::prune::{DiscardedInstance, Plan, PruneRequest};
 use abide_model::Safe;
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
@@ -13,7 +13,7 @@ use abide_tui::screens::evidence_items;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 use crate::print::Tone;
 
 const EXAMPLES: &str = "\
@@ -53,14 +53,14 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     if args.json && !args.dry_run && !args.yes {
         return Err(
             CommandError::usage("--json asks nothing").hint("add --dry-run, or --yes to remove it too")
         );
     }
     let settings = context.config.load().map_err(CommandError::failed)?;
-    let request = Request {
+    let request = PruneRequest {
         older_than: args.older_than.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
         scope: args.scope.as_deref().map(super::within).transpose()?,
         restorable: args.discard_restorable,
@@ -107,7 +107,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     Ok(context.printer.line(format!("Removed {number}."))?)
 }
 
-fn carry_out(plan: &Plan, context: &Context) -> Outcome {
+fn carry_out(plan: &Plan, context: &Context) -> VerbResult {
     let mut failed = 0;
     prune::carry_out(&context.store, plan, |what, gone| {
         if let Err(error) = gone {
@@ -149,7 +149,7 @@ fn as_json(plan: &Plan) -> serde_json::Value {
     })
 }
 
-fn show(plan: &Plan, context: &Context) -> Outcome {
+fn show(plan: &Plan, context: &Context) -> VerbResult {
     for DiscardedInstance { instance, mounts, leftovers } in &plan.instances {
         let age = human(instance.status.since.age(clock::now()));
         let (name, dir) = (instance.id.display_name(), instance.scope.dir.display());

@@ -14,7 +14,7 @@ use abide_model::brake::{Account, Brake};
 use super::come_back::{self, Acknowledge};
 use super::{hardline, load, missing_directory};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,7 +63,7 @@ pub struct Args {
     continue_turn: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
     let Some(word) = &args.target else { return all(&resume::interrupted(&entries), &args, context) };
     let instance = target::find(&context.store, word).map_err(CommandError::failed)?.instance;
@@ -108,7 +108,7 @@ fn came_back(name: &str, started: &Started) -> String {
 }
 
 /// Fails where a session is missing from what came back.
-fn complete(name: &str, started: &Started) -> Outcome {
+fn complete(name: &str, started: &Started) -> VerbResult {
     let missing: Vec<&str> = started.not_started.iter().map(|missing| missing.name.as_str()).collect();
     if missing.is_empty() {
         return Ok(());
@@ -131,7 +131,7 @@ fn described(instance: &Instance) -> String {
 }
 
 /// Says what would be brought back, and what would be ended for that.
-fn dry_run(instances: &[&Instance], context: &Context) -> Outcome {
+fn dry_run(instances: &[&Instance], context: &Context) -> VerbResult {
     let processes = SessionProcesses::look();
     for instance in instances {
         context.printer.line(described(instance))?;
@@ -142,7 +142,7 @@ fn dry_run(instances: &[&Instance], context: &Context) -> Outcome {
     Ok(())
 }
 
-fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> Outcome {
+fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> VerbResult {
     if interrupted.is_empty() {
         return Ok(context.printer.line("Nothing was interrupted.")?);
     }

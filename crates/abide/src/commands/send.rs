@@ -10,7 +10,7 @@ use abide_wire::protocol::{Input, Until, WaitOutcome};
 
 use super::{session_target, wait};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,7 @@ const AFTER_A_PASTE: Duration = Duration::from_millis(150);
 /// How long an agent may take to show a text before Enter is pressed all the same: not everything that is typed is shown.
 const TO_SHOW_IT: Duration = Duration::from_secs(3);
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let mut keys = args.key;
     if args.text.is_some() && keys.is_empty() && !args.no_enter {
         keys.push("enter".to_owned());
@@ -72,7 +72,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 }
 
 /// Waits until the session takes input. What is typed before that would be lost.
-fn await_ready(held: &dyn Substrate, session: &SessionId, within: f64) -> Outcome {
+fn await_ready(held: &dyn Substrate, session: &SessionId, within: f64) -> VerbResult {
     let reply = held.wait(session, Until::Ready, Some(wait::millis(within))).map_err(CommandError::failed)?;
     match reply.outcome {
         WaitOutcome::Reached => Ok(()),

@@ -4,7 +4,7 @@ use abide_places::host::Login;
 use abide_places::host::boot_service;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ enum Verb {
     Remove,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let (config_home, login) = (context.config_home()?, Login::here());
     match args.verb {
         Verb::Install { linger } => {
@@ -62,7 +62,7 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
 }
 
 /// Sees to linger, without which what the service brings back ends with the last logout; whether to go on.
-fn settle_linger(login: &Login, answer: Option<bool>, context: &Context) -> Outcome<bool> {
+fn settle_linger(login: &Login, answer: Option<bool>, context: &Context) -> VerbResult<bool> {
     let facts = login.look();
     if !facts.systemd || facts.linger {
         return Ok(true);

@@ -1,7 +1,7 @@
 //! `abide stop`
 
 use abide_engine::conversation::current;
-use abide_engine::end::finish::Outcome as Finished;
+use abide_engine::end::finish::FinishOutcome;
 use abide_engine::end::stop;
 use abide_engine::running::daemons;
 use abide_engine::start::resume;
@@ -12,7 +12,7 @@ use abide_wire::protocol::SessionStatus;
 
 use super::refuse_stopped;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +56,7 @@ fn warn_of_work(target: &Target, context: &Context) {
     }
 }
 
-pub fn run(args: Args, context: &Context) -> Outcome {
+pub fn run(args: Args, context: &Context) -> VerbResult {
     let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
     let id = target.instance.id;
     if args.not_running {
@@ -76,7 +76,7 @@ pub fn run(args: Args, context: &Context) -> Outcome {
     }
     see_to_daemons(&target.instance, args.spare_daemons, context)?;
     match stop::stop(&context.store, &context.config, id).map_err(CommandError::failed)? {
-        Finished::Removed { because, .. } => {
+        FinishOutcome::Removed { because, .. } => {
             Ok(context.printer.line(format!("{} had ended: {because}", id.display_name()))?)
         }
         _ => {
@@ -91,7 +91,7 @@ pub fn run(args: Args, context: &Context) -> Outcome {
 
 /// Names what ends with `instance` beyond its sessions, or spares it. What has outlived its keeper and is of a session is
 /// ended in either case.
-pub fn see_to_daemons(instance: &Instance, spare: bool, context: &Context) -> Outcome {
+pub fn see_to_daemons(instance: &Instance, spare: bool, context: &Context) -> VerbResult {
     let found = daemons::beyond_sessions(&context.store, instance.id);
     if spare {
         daemons::spare(&context.store, instance, &found.daemons).map_err(CommandError::failed)?;
@@ -106,7 +106,7 @@ enum Heading {
     LeftRunning,
 }
 
-fn name(heading: Heading, processes: &[impl ToString], context: &Context) -> Outcome {
+fn name(heading: Heading, processes: &[impl ToString], context: &Context) -> VerbResult {
     let heading = match heading {
         Heading::EndedAsWell => "ended as well",
         Heading::LeftRunning => "left running",

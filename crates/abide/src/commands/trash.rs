@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::explain;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, Tone};
 
 const EXAMPLES: &str = "\
@@ -67,7 +67,7 @@ enum Verb {
 
 /// A removed instance in `list --json`.
 #[derive(Serialize)]
-struct Row {
+struct TrashRow {
     name: String,
     id: String,
     called: Option<String>,
@@ -79,7 +79,7 @@ struct Row {
     damaged: Option<String>,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     match args.verb {
         Verb::List { json } => list(json, context),
         Verb::Show { target, json } => show(&target, json, context),
@@ -88,13 +88,13 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
 }
 
-fn entries(context: &Context) -> Outcome<Vec<TrashEntry>> {
+fn entries(context: &Context) -> VerbResult<Vec<TrashEntry>> {
     context.store.trashed().map_err(CommandError::failed)
 }
 
-fn row(entry: &TrashEntry, context: &Context) -> Row {
+fn row(entry: &TrashEntry, context: &Context) -> TrashRow {
     let instance = entry.content.as_ref();
-    Row {
+    TrashRow {
         name: entry.name.to_string(),
         id: entry.name.id.to_string(),
         called: instance.ok().and_then(|i| i.name.clone()),
@@ -107,8 +107,8 @@ fn row(entry: &TrashEntry, context: &Context) -> Row {
     }
 }
 
-fn list(json: bool, context: &Context) -> Outcome {
-    let rows: Vec<Row> = entries(context)?.iter().map(|entry| row(entry, context)).collect();
+fn list(json: bool, context: &Context) -> VerbResult {
+    let rows: Vec<TrashRow> = entries(context)?.iter().map(|entry| row(entry, context)).collect();
     if json {
         return Ok(context.printer.json(&json!({ "version": 1, "trash": rows }))?);
     }
@@ -118,7 +118,7 @@ fn list(json: bool, context: &Context) -> Outcome {
     Ok(context.printer.table(&table(&rows))?)
 }
 
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[TrashRow]) -> Table {
     let mut table = Table::new(&["ID", "NAME", "AGE", "SIZE", "WHY", "SCOPE"]);
     for row in rows {
         let why = row.damaged.as_ref().or(row.because.as_ref());
@@ -145,7 +145,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// The one entry that `target` means.
-fn find(target: &str, context: &Context) -> Outcome<TrashEntry> {
+fn find(target: &str, context: &Context) -> VerbResult<TrashEntry> {
     let nothing = || {
         CommandError::failed(format!("nothing in the trash is called `{target}`"))
             .hint("see `abide trash list`")
@@ -157,7 +157,7 @@ fn find(target: &str, context: &Context) -> Outcome<TrashEntry> {
     entries(context)?.into_iter().find(|entry| entry.name == name).ok_or_else(nothing)
 }
 
-fn show(target: &str, json: bool, context: &Context) -> Outcome {
+fn show(target: &str, json: bool, context: &Context) -> VerbResult {
     let entry = find(target, context)?;
     let row = row(&entry, context);
     if json {
@@ -181,7 +181,7 @@ fn show(target: &str, json: bool, context: &Context) -> Outcome {
     }
 }
 
-fn restore(target: &str, context: &Context) -> Outcome {
+fn restore(target: &str, context: &Context) -> VerbResult {
     let entry = match find(target, context) {
         Ok(entry) => entry,
         Err(nothing) => return take_back(target, context).unwrap_or(Err(nothing)),
@@ -199,7 +199,7 @@ fn restore(target: &str, context: &Context) -> Outcome {
 }
 
 /// Takes back the removal of an instance that is on its way to the trash and did not get there; `None` if there is none.
-fn take_back(target: &str, context: &Context) -> Option<Outcome> {
+fn take_back(target: &str, context: &Context) -> Option<VerbResult> {
     let instance = target::find(&context.store, target).ok()?.instance;
     if !matches!(instance.status.status, Status::Ending(_)) {
         return None;
@@ -211,15 +211,15 @@ fn take_back(target: &str, context: &Context) -> Option<Outcome> {
     Some(kept.and_then(|_| Ok(context.printer.line(line)?)))
 }
 
-fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Outcome {
+fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> VerbResult {
     let chosen = match targets {
         [] => entries(context)?,
-        targets => targets.iter().map(|target| find(target, context)).collect::<Outcome<_>>()?,
+        targets => targets.iter().map(|target| find(target, context)).collect::<VerbResult<_>>()?,
     };
     if chosen.is_empty() {
         return Ok(context.printer.line("The trash is empty.")?);
     }
-    let rows: Vec<Row> = chosen.iter().map(|entry| row(entry, context)).collect();
+    let rows: Vec<TrashRow> = chosen.iter().map(|entry| row(entry, context)).collect();
     if dry_run || !yes {
         context.printer.table(&table(&rows))?;
     }

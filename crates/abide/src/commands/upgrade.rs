@@ -3,10 +3,10 @@
 use abide_engine::running::protection;
 use abide_engine::{reconcile, substrate};
 use abide_model::{InstanceId, Status};
-use abide_store::Entry;
+use abide_store::StoreEntry;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,7 +28,7 @@ pub struct Args {
     all: bool,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
     let ids = match args.target {
         Some(word) => vec![super::running(&word, context)?.instance.id],
@@ -67,9 +67,9 @@ pub fn run(args: Args, context: &mut Context) -> Outcome {
     }
 }
 
-fn active(entries: Vec<Entry>) -> Vec<InstanceId> {
+fn active(entries: Vec<StoreEntry>) -> Vec<InstanceId> {
     let running = entries.into_iter().filter_map(|entry| match entry {
-        Entry::Sound(instance) if instance.status.status == Status::Active => Some(instance.id),
+        StoreEntry::Sound(instance) if instance.status.status == Status::Active => Some(instance.id),
         _ => None,
     });
     running.collect()

@@ -12,7 +12,7 @@ use abide_wire::session::{Exit, SessionId};
 
 use super::{ended, session_target};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,7 +57,7 @@ pub struct Args {
     timeout: Option<f64>,
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let background = if args.ignore_background { Background::Ignored } else { Background::Counts };
     let until = match args.text {
         Some(pattern) => Until::Text { pattern },

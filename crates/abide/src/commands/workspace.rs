@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, Tone};
 
 const EXAMPLES: &str = "\
@@ -99,7 +99,7 @@ struct Changes {
 }
 
 impl Changes {
-    fn edits(self) -> Outcome<Vec<Edit>> {
+    fn edits(self) -> VerbResult<Vec<Edit>> {
         let named = [
             ("policy", self.policy.map(|p| p.to_string())),
             ("agent", self.agent),
@@ -128,7 +128,7 @@ impl Changes {
 }
 
 /// `path` as a file may hold it: a relative one means nothing once it is written down.
-fn absolute(path: String) -> Outcome<String> {
+fn absolute(path: String) -> VerbResult<String> {
     if path.starts_with('/') || path.starts_with("~/") {
         return Ok(path);
     }
@@ -144,7 +144,7 @@ fn absolute(path: String) -> Outcome<String> {
 
 /// A workspace in `list --json`.
 #[derive(Serialize)]
-struct Row {
+struct WorkspaceRow {
     name: String,
     dir: Option<String>,
     role: Option<String>,
@@ -155,7 +155,7 @@ struct Row {
     error: Option<String>,
 }
 
-impl Row {
+impl WorkspaceRow {
     fn new(name: String, workspace: Result<Workspace, ConfigError>) -> Self {
         let (found, error) = match workspace {
             Ok(found) => (Some(found), None),
@@ -175,7 +175,7 @@ impl Row {
     }
 }
 
-pub fn run(args: Args, context: &mut Context) -> Outcome {
+pub fn run(args: Args, context: &mut Context) -> VerbResult {
     match args.verb {
         Verb::List { json } => list(json, context),
         Verb::Show { name } => {
@@ -230,9 +230,10 @@ fn tell_what_is_not_there(workspace: &Workspace, context: &Context) {
     }
 }
 
-fn list(json: bool, context: &Context) -> Outcome {
+fn list(json: bool, context: &Context) -> VerbResult {
     let all = context.config.workspaces().map_err(CommandError::failed)?;
-    let rows: Vec<Row> = all.into_iter().map(|(name, workspace)| Row::new(name, workspace)).collect();
+    let rows: Vec<WorkspaceRow> =
+        all.into_iter().map(|(name, workspace)| WorkspaceRow::new(name, workspace)).collect();
     if json {
         return Ok(context.printer.json(&json!({ "version": 1, "workspaces": rows }))?);
     }

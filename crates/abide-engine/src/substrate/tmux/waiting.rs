@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use abide_model::Doing;
 use abide_model::SessionId;
 use abide_model::activity::{self, Background};
-use abide_places::tmux::Pane;
+use abide_places::tmux::TmuxPane;
 use abide_sys::clock;
 use abide_wire::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
 
@@ -16,7 +16,7 @@ use crate::substrate::pane;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a pane has shown nothing new, at least: tmux counts in whole seconds.
-pub(super) fn quiet_ms(pane: &Pane) -> u64 {
+pub(super) fn quiet_ms(pane: &TmuxPane) -> u64 {
     let since = clock::now().0.saturating_sub(pane.active.saturating_mul(1000)).saturating_sub(1000);
     u64::try_from(since).unwrap_or(0)
 }
@@ -84,7 +84,7 @@ pub(super) fn wait(
 
 /// The first line on the pane's screen that holds `text` and is not of an earlier run. The pane may end meanwhile, which
 /// the next round sees.
-fn new_line(tmux: &Tmux, session: &SessionId, pane: &Pane, text: &str) -> Option<String> {
+fn new_line(tmux: &Tmux, session: &SessionId, pane: &TmuxPane, text: &str) -> Option<String> {
     let lines = tmux.screen(session, &Snapshot::default()).ok()?.lines;
     if !lines.iter().any(|line| line.contains(text)) {
         return None;
@@ -95,7 +95,7 @@ fn new_line(tmux: &Tmux, session: &SessionId, pane: &Pane, text: &str) -> Option
 
 /// How many rows at the top of the screen an earlier run left. Where they cannot be told from others any more, as after the
 /// program has cleared the screen, all rows count as new.
-fn rows_of_earlier_run(tmux: &Tmux, session: &SessionId, pane: &Pane) -> Option<usize> {
+fn rows_of_earlier_run(tmux: &Tmux, session: &SessionId, pane: &TmuxPane) -> Option<usize> {
     let past = pane::past(&tmux.instance_dir, session, size(pane)).filter(|_| !pane.alternate)?;
     let all = tmux.screen(session, &Snapshot { scrollback: true, ..Snapshot::default() }).ok()?;
     let left = all.lines.starts_with(&past).then_some(past.len())?;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use abide_journal::snapshot;
 use abide_model::Doing;
 use abide_model::activity::{self, Evidence};
-use abide_model::watching::{Look, Watched};
-use abide_places::tmux::Pane;
+use abide_model::watching::{Watched, WatcherInput};
+use abide_places::tmux::TmuxPane;
 use abide_places::tmux::pane_process::{Heard, InPane};
 use abide_sys::clock;
 use abide_wire::protocol::{Activity, EvidenceReply, Snapshot, Statement};
@@ -16,7 +16,7 @@ use super::{Tmux, drawing, size, waiting};
 
 impl Tmux {
     /// What the session in `pane` is doing, and who says so. `None` where nothing says.
-    pub(super) fn look(&self, pane: &Pane) -> Option<EvidenceReply> {
+    pub(super) fn look(&self, pane: &TmuxPane) -> Option<EvidenceReply> {
         let (session, generation) = (pane.session.parse().ok()?, self.record.generation);
         let known = InPane::read(&self.instance_dir, &session, generation)?;
         let mut watcher = abide_agents::activity::watch(Watched { pid: known.pid, meta: &known.meta })?;
@@ -28,13 +28,13 @@ impl Tmux {
         let captured = self.server.capture(&pane.id, false).ok()?;
         let drawn =
             snapshot::drawn_by(&session, size(pane), &drawing(&captured), &Snapshot::default()).ok()?;
-        let seen = watcher.look(&Look { now, title: &pane.title, screen: Some(&drawn.lines) });
+        let seen = watcher.look(&WatcherInput { now, title: &pane.title, screen: Some(&drawn.lines) });
         let quiet = Duration::from_millis(waiting::quiet_ms(pane));
         (!seen.evidence.is_empty()).then(|| reply(&seen.evidence, quiet))
     }
 
     /// The same, of one of which nothing says anything.
-    pub(super) fn unknown(&self, pane: &Pane) -> EvidenceReply {
+    pub(super) fn unknown(&self, pane: &TmuxPane) -> EvidenceReply {
         let because =
             "nothing says; what a program says through its terminal does not get out of tmux".to_owned();
         let for_ms = waiting::quiet_ms(pane);

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use abide_journal::rebuild::Program;
 use abide_model::Doing;
 use abide_model::activity::{self as model, Background, Evidence, Says, Source};
-use abide_model::watching::{HookReport, INFERRED, Look, Watcher};
+use abide_model::watching::{HookReport, INFERRED, Watcher, WatcherInput};
 use abide_sys::clock;
 use abide_term::row_text;
-use abide_term::{Event as TermEvent, ProgramState, ProgramStatus, Term};
+use abide_term::{ProgramState, ProgramStatus, Term, TermEvent};
 use abide_wire::protocol::{
     Activity, Done, Event, Evidence as EvidenceOf, EvidenceReply, Refusal, Statement, WaitOutcome, error_code,
 };
@@ -33,7 +33,7 @@ use crate::screen::bar::Mark;
 use crate::server::Server;
 use crate::server::client::ClientId;
 use crate::server::wait::no_such_session;
-use crate::session::Session;
+use crate::session::MuxSession;
 
 /// How soon after output a session is looked at. A busy screen changes many times within that.
 const LOOK_AFTER: Duration = Duration::from_millis(250);
@@ -191,7 +191,7 @@ fn is_raw(terminal: &impl std::os::fd::AsFd) -> bool {
         .is_ok_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
 }
 
-impl Session {
+impl MuxSession {
     /// Looks at the session; says whether it does something else now, and which conversation it has changed to.
     fn look(&mut self, now: Instant) -> (bool, Option<(String, &'static str)>) {
         let quiet = self.quiet_for(now);
@@ -200,7 +200,7 @@ impl Session {
         let mut conversation = None;
         if let Some(watcher) = &mut watching.watcher {
             let lines = watching.unseen.then(|| lines(&self.term));
-            let look = Look { now, title: self.term.title(), screen: lines.as_deref() };
+            let look = WatcherInput { now, title: self.term.title(), screen: lines.as_deref() };
             let seen = watcher.look(&look);
             evidence.extend(seen.evidence);
             let said = seen.conversation.map(|id| (id, REGISTRY));

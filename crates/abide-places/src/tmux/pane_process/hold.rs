@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use abide_keeper::daemons::{self, Daemon};
-use abide_keeper::{Ending, Scope};
+use abide_keeper::{Ending, EndingScope};
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals;
 use abide_sys::signals::SignalFd;
@@ -54,13 +54,13 @@ pub struct End {
 
 /// A session's process, and what is needed to see it end.
 #[derive(Debug)]
-pub struct Held {
+pub struct PaneSession {
     signals: SignalFd,
     pid: Pid,
     instance_dir: InstanceDir,
 }
 
-impl Held {
+impl PaneSession {
     /// Starts `spec`, a session of `instance_dir`, in this process's terminal. Call it with one thread: signals are blocked for it alone.
     pub fn start(spec: &SpawnSpec, instance_dir: &InstanceDir) -> Result<Self, String> {
         let (program, arguments) = spec.argv.split_first().ok_or("no program")?;
@@ -114,7 +114,7 @@ impl Held {
     }
 
     fn end_all(&self, now: Instant) -> Ending {
-        let scope = Scope::Everything { spared: daemons::spared(&self.instance_dir) };
+        let scope = EndingScope::Everything { spared: daemons::spared(&self.instance_dir) };
         Ending::begin(scope, None, GRACE, now)
     }
 
