@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use abide_git::Wanted;
+use abide_git::WantedTree;
 use abide_model::evidence::{MountEvidence, Verdict, verdict};
 use abide_model::recipe::Mount;
 use abide_model::{Extra, Isolation};
@@ -31,7 +31,7 @@ fn main() {
     for mount in &mounts {
         let id = "k7p9m2xq".parse().unwrap();
         let wanted =
-            Wanted { id, instance_dir: &instance_dir, mount, base: None, branch: None, limit: LIMIT };
+            WantedTree { id, instance_dir: &instance_dir, mount, base: None, branch: None, limit: LIMIT };
         abide_git::materialise(&wanted, &mut |_| {}).unwrap();
     }
     let trees: Vec<PathBuf> =

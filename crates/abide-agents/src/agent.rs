@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
-use abide_model::conversation::{Begin, Candidate, Located, Typed};
+use abide_model::conversation::{Begin, Located, TranscriptCandidate, Typed};
 
-use crate::activity::Signs;
+use crate::activity::ActivitySigns;
 use crate::argv::{self, Grammar};
 use crate::fatal::{self, Fatal};
 use crate::open;
@@ -34,7 +34,7 @@ pub struct Profile {
     /// Whether how it is run depends on what its `--help` offers.
     pub asked_for_help: bool,
     /// How it shows what it is doing.
-    pub signs: Signs,
+    pub signs: ActivitySigns,
     /// How one conversation is taken out of the file that holds all of them; `None` if each has files of its own.
     pub shared: Option<Shared>,
 }
@@ -63,7 +63,7 @@ impl Profile {
         continues: None,
         resumes_anywhere: false,
         asked_for_help: false,
-        signs: Signs::NONE,
+        signs: ActivitySigns::NONE,
         shared: None,
     };
 }
@@ -78,7 +78,7 @@ pub trait Agent: Debug + Sync {
 
     /// The transcripts in `config_dir` of conversations held in `cwd`, or in any directory, and written to since `since`,
     /// the newest first. Those of sub-agents, and those recorded in another directory, are not among them.
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate>;
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate>;
 
     /// The conversation that a file below its directory belongs to, as far as the name says.
     fn named(&self, _path: &Path) -> Option<String> {

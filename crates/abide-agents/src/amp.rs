@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use abide_model::Timestamp;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
@@ -51,7 +51,12 @@ impl Agent for Amp {
         Located::Unknown("threads are kept by the server".to_owned())
     }
 
-    fn discover(&self, _config_dir: &Path, _cwd: Option<&Path>, _since: Timestamp) -> Vec<Candidate> {
+    fn discover(
+        &self,
+        _config_dir: &Path,
+        _cwd: Option<&Path>,
+        _since: Timestamp,
+    ) -> Vec<TranscriptCandidate> {
         Vec::new()
     }
 }

@@ -104,8 +104,8 @@ impl Grammar {
         self.spans(argv).iter().any(|span| span.role == Role::FirstTurn)
     }
 
-    fn means_latest(&self, spans: &[Span<'_>]) -> bool {
-        let word = |span: &Span<'_>| {
+    fn means_latest(&self, spans: &[ArgSpan<'_>]) -> bool {
+        let word = |span: &ArgSpan<'_>| {
             let value = span.words.last().map_or("", |word| word.rsplit('=').next().unwrap_or_default());
             span.role == Role::Resume && self.latest_words.contains(&value)
         };
@@ -181,12 +181,12 @@ impl Grammar {
         (1 + rest).min(argv.len())
     }
 
-    fn spans<'a>(&self, argv: &'a [String]) -> Vec<Span<'a>> {
+    fn spans<'a>(&self, argv: &'a [String]) -> Vec<ArgSpan<'a>> {
         let mut rest = &argv[self.head(argv)..];
-        let mut spans: Vec<Span<'a>> = Vec::new();
+        let mut spans: Vec<ArgSpan<'a>> = Vec::new();
         while let Some(first) = rest.first() {
             let span = match first.strip_prefix('-') {
-                Some("-") => Span { role: self.word_role(), words: rest, id: None },
+                Some("-") => ArgSpan { role: self.word_role(), words: rest, id: None },
                 Some(name) if !name.is_empty() => self.option(rest),
                 _ => self.word(rest, &spans),
             };
@@ -196,7 +196,7 @@ impl Grammar {
         spans
     }
 
-    fn option<'a>(&self, rest: &'a [String]) -> Span<'a> {
+    fn option<'a>(&self, rest: &'a [String]) -> ArgSpan<'a> {
         let (option, joined) = match rest[0].split_once('=') {
             Some((option, value)) => (option, Some(value)),
             None => (rest[0].as_str(), None),
@@ -215,7 +215,7 @@ impl Grammar {
         };
         let words = &rest[..=values];
         let value = joined.or_else(|| words.get(1).map(String::as_str));
-        Span { role, words, id: value.filter(|word| role.names() && (self.is_id)(word)) }
+        ArgSpan { role, words, id: value.filter(|word| role.names() && (self.is_id)(word)) }
     }
 
     fn option_role(&self, option: &str) -> Role {
@@ -232,25 +232,25 @@ impl Grammar {
         .unwrap_or(Role::Other)
     }
 
-    fn word<'a>(&self, rest: &'a [String], before: &[Span<'a>]) -> Span<'a> {
+    fn word<'a>(&self, rest: &'a [String], before: &[ArgSpan<'a>]) -> ArgSpan<'a> {
         let first = rest[0].as_str();
         if before.iter().any(|span| span.is_verb() && span.id.is_none()) && (self.is_id)(first) {
             // The id of a sub-command may come after options.
-            return Span { role: Role::Resume, words: &rest[..1], id: Some(first) };
+            return ArgSpan { role: Role::Resume, words: &rest[..1], id: Some(first) };
         }
-        let leads = before.iter().all(Span::is_option);
+        let leads = before.iter().all(ArgSpan::is_option);
         match self.verb(rest) {
             Some(verb) if leads || verb.id.is_some() => return verb,
             _ if leads && self.commands.contains(&first) => {
-                return Span { role: Role::Command, words: &rest[..1], id: None };
+                return ArgSpan { role: Role::Command, words: &rest[..1], id: None };
             }
             _ => {}
         }
-        Span { role: self.word_role(), words: &rest[..1], id: None }
+        ArgSpan { role: self.word_role(), words: &rest[..1], id: None }
     }
 
     /// The sub-command that `rest` begins with, if it is one that chooses a conversation.
-    fn verb<'a>(&self, rest: &'a [String]) -> Option<Span<'a>> {
+    fn verb<'a>(&self, rest: &'a [String]) -> Option<ArgSpan<'a>> {
         let begins = |verb: &[&str]| {
             !verb.is_empty() && rest.len() >= verb.len() && verb.iter().zip(rest).all(|(a, b)| a == b)
         };
@@ -258,7 +258,7 @@ impl Grammar {
             .into_iter()
             .find(|(verb, _)| begins(verb))?;
         let id = rest.get(verb.len()).map(String::as_str).filter(|word| (self.is_id)(word));
-        Some(Span { role, words: &rest[..verb.len() + usize::from(id.is_some())], id })
+        Some(ArgSpan { role, words: &rest[..verb.len() + usize::from(id.is_some())], id })
     }
 
     fn word_role(&self) -> Role {
@@ -296,13 +296,13 @@ impl Role {
 
 /// An option with its values, a sub-command with its id, or a word.
 #[derive(Debug)]
-struct Span<'a> {
+struct ArgSpan<'a> {
     role: Role,
     words: &'a [String],
     id: Option<&'a str>,
 }
 
-impl Span<'_> {
+impl ArgSpan<'_> {
     fn is_option(&self) -> bool {
         self.words[0].starts_with('-')
     }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use abide_model::Timestamp;
 use abide_model::activity::Says;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use serde_json::Value;
 
-use crate::activity::{Signs, Statement, backwards, text_of};
+use crate::activity::{ActivitySigns, Statement, backwards, text_of};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
@@ -90,12 +90,12 @@ static PROFILE: Profile = Profile {
     resumes_anywhere: true,
     said: Some(Said { at: "/type", is: "user", text: "/message/content" }),
     continues: Some(("CLAUDE_CODE_RESUME_INTERRUPTED_TURN", "1")),
-    signs: Signs {
+    signs: ActivitySigns {
         rules: include_str!("rules/claude.toml"),
         tail: Some(tail),
         registry: true,
         hooks: Some(hooks),
-        ..Signs::NONE
+        ..ActivitySigns::NONE
     },
     ..Profile::UNKNOWN
 };
@@ -109,7 +109,7 @@ impl Agent for Claude {
         projects::transcript(config_dir, LAYOUT, cwd, id)
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         projects::discover(config_dir, LAYOUT, cwd, since)
     }
 

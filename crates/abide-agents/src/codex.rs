@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
 use abide_model::activity::Says;
-use abide_model::conversation::{Candidate, Located, Typed};
+use abide_model::conversation::{Located, TranscriptCandidate, Typed};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::activity::{Signs, Statement, backwards};
+use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid, offers};
 use crate::fatal::Fatal;
@@ -82,12 +82,12 @@ static PROFILE: Profile = Profile {
     resumes_anywhere: true,
     said: Some(Said { at: "/payload/role", is: "user", text: "/payload/content" }),
     asked_for_help: true,
-    signs: Signs {
+    signs: ActivitySigns {
         rules: include_str!("rules/codex.toml"),
         tail: Some(tail),
         hooks: Some(hooks),
         needs_consent: true,
-        ..Signs::NONE
+        ..ActivitySigns::NONE
     },
     ..Profile::UNKNOWN
 };
@@ -101,7 +101,7 @@ impl Agent for Codex {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
         let named = |path: PathBuf| Some((id_of(&path)?.to_owned(), path));
         let days = days(&root).unwrap_or_default();

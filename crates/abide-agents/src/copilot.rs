@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
 use abide_model::activity::Says;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use serde::Deserialize;
 
-use crate::activity::{Signs, Statement, backwards};
+use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid, offers};
 use crate::fatal::Fatal;
@@ -67,11 +67,11 @@ static PROFILE: Profile = Profile {
     resumes_anywhere: true,
     said: Some(Said { at: "/type", is: "user.message", text: "/data/content" }),
     asked_for_help: true,
-    signs: Signs {
+    signs: ActivitySigns {
         rules: include_str!("rules/copilot.toml"),
         tail: Some(tail),
         hooks: Some(hooks),
-        ..Signs::NONE
+        ..ActivitySigns::NONE
     },
     ..Profile::UNKNOWN
 };
@@ -85,7 +85,7 @@ impl Agent for Copilot {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
         let named = |dir: PathBuf| Some((id_of(&dir)?, dir.join(EVENTS)));
         let sessions = root.dirs(&root.path().join("session-state")).unwrap_or_default();
@@ -143,11 +143,11 @@ struct CopilotEvent {
 
 #[derive(Deserialize)]
 struct Data {
-    context: Context,
+    context: CopilotContext,
 }
 
 #[derive(Deserialize)]
-struct Context {
+struct CopilotContext {
     cwd: String,
 }
 

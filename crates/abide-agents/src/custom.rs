@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
-use abide_model::conversation::{Candidate, Located, Typed};
+use abide_model::conversation::{Located, TranscriptCandidate, Typed};
 use abide_model::session::Described;
 
 use crate::agent::{Agent, Profile};
@@ -143,7 +143,7 @@ impl Agent for Custom {
         located(self.look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         let Some(pattern) = &self.described.transcripts else { return Vec::new() };
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
         let pattern = Pattern::new(pattern, cwd);

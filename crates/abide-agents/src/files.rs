@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use abide_model::Timestamp;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -145,7 +145,7 @@ impl Root {
         cwd: Option<&Path>,
         since: Timestamp,
         about: impl Fn(&[u8]) -> About,
-    ) -> Vec<Candidate> {
+    ) -> Vec<TranscriptCandidate> {
         let seen = |(id, path): (String, PathBuf)| self.file(&path).ok().flatten().map(|seen| (id, seen));
         let mut recent: Vec<(String, PlainFile)> = named
             .into_iter()
@@ -159,7 +159,7 @@ impl Root {
             let recorded = recorded?;
             let own = !sub_agent && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
             let cwd = || real(cwd.unwrap_or(Path::new(&recorded)));
-            own.then(|| Candidate {
+            own.then(|| TranscriptCandidate {
                 id: id.unwrap_or(named),
                 path,
                 cwd: cwd(),

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
 use abide_model::activity::Says;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::activity::{Signs, Statement, backwards};
+use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
@@ -59,7 +59,11 @@ static PROFILE: Profile = Profile {
         ("Unknown argument", Fatal::Arguments),
     ],
     said: Some(Said { at: "/type", is: "user", text: "/content" }),
-    signs: Signs { rules: include_str!("rules/gemini.toml"), tail: Some(tail), ..Signs::NONE },
+    signs: ActivitySigns {
+        rules: include_str!("rules/gemini.toml"),
+        tail: Some(tail),
+        ..ActivitySigns::NONE
+    },
     ..Profile::UNKNOWN
 };
 
@@ -72,7 +76,7 @@ impl Agent for Gemini {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
         let mut candidates = Vec::new();
         for (dir, chats) in projects(&root, cwd).unwrap_or_default() {
@@ -107,7 +111,7 @@ struct Register {
 
 /// The first record of a transcript.
 #[derive(Deserialize)]
-struct Start {
+struct TranscriptStart {
     #[serde(rename = "sessionId")]
     session_id: String,
     #[serde(default)]
@@ -115,9 +119,9 @@ struct Start {
 }
 
 /// How a transcript begins in which something was said. One without is removed when gemini ends, and can not be resumed.
-fn start(head: &[u8]) -> Option<Start> {
+fn start(head: &[u8]) -> Option<TranscriptStart> {
     let said = |record: Value| record["type"] == "user";
-    let start = records::<Start>(head).next().filter(|start| is_uuid(&start.session_id));
+    let start = records::<TranscriptStart>(head).next().filter(|start| is_uuid(&start.session_id));
     start.filter(|_| records(head).any(said))
 }
 

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
 use abide_model::activity::Says;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::activity::{Signs, Statement, backwards};
+use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
 use crate::fatal::Fatal;
@@ -53,7 +53,7 @@ static PROFILE: Profile = Profile {
         ("error: unknown option", Fatal::Arguments),
     ],
     said: Some(Said { at: "/type", is: "turn.prompt", text: "/input" }),
-    signs: Signs { rules: include_str!("rules/kimi.toml"), tail: Some(tail), ..Signs::NONE },
+    signs: ActivitySigns { rules: include_str!("rules/kimi.toml"), tail: Some(tail), ..ActivitySigns::NONE },
     ..Profile::UNKNOWN
 };
 
@@ -74,7 +74,7 @@ impl Agent for Kimi {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
         let named = |dir: PathBuf| Some((id_of(&dir)?, dir.join(MAIN)));
         let projects = root.dirs(&root.path().join("sessions")).unwrap_or_default();
@@ -106,7 +106,7 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
 }
 
 #[derive(Deserialize)]
-struct Bound {
+struct KimiBinding {
     #[serde(rename = "environmentDisclosure")]
     environment: Environment,
 }
@@ -117,7 +117,7 @@ struct Environment {
 }
 
 fn about(head: &[u8]) -> About {
-    let cwd = records::<Bound>(head).next().map(|bound| bound.environment.cwd);
+    let cwd = records::<KimiBinding>(head).next().map(|bound| bound.environment.cwd);
     About { cwd, ..About::default() }
 }
 

@@ -34,7 +34,7 @@ use std::ops::Deref;
 
 use abide_model::session::Described;
 
-pub use abide_model::conversation::{Begin, Candidate, FirstTurn, Located, Typed};
+pub use abide_model::conversation::{Begin, FirstTurn, Located, TranscriptCandidate, Typed};
 pub use agent::{Agent, Profile, Shared};
 pub use custom::Custom;
 pub use fatal::Fatal;

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use abide_model::Timestamp;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use serde_json::{Value as Json, json};
 
-use crate::activity::Signs;
+use crate::activity::ActivitySigns;
 use crate::agent::{Agent, Profile, Shared};
 use crate::argv::{Grammar, is_plain_id};
 use crate::fatal::Fatal;
@@ -53,7 +53,11 @@ static PROFILE: Profile = Profile {
         ("opencode auth login", Fatal::Auth),
         ("Unknown argument", Fatal::Arguments),
     ],
-    signs: Signs { rules: include_str!("rules/opencode.toml"), hooks: Some(hooks), ..Signs::NONE },
+    signs: ActivitySigns {
+        rules: include_str!("rules/opencode.toml"),
+        hooks: Some(hooks),
+        ..ActivitySigns::NONE
+    },
     shared: Some(Shared { file: DATABASE, extract, beside: &["-wal"], give_back: &["import", "{file}"] }),
     ..Profile::UNKNOWN
 };
@@ -71,7 +75,7 @@ impl Agent for OpenCode {
         located(look(config_dir, cwd, id))
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         let mut found = conversations(config_dir, cwd, since).unwrap_or_default();
         found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
         found
@@ -97,7 +101,11 @@ fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
     }
 }
 
-fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> FileResult<Vec<Candidate>> {
+fn conversations(
+    config_dir: &Path,
+    cwd: Option<&Path>,
+    since: Timestamp,
+) -> FileResult<Vec<TranscriptCandidate>> {
     let path = Root::open(config_dir)?.path().join(DATABASE);
     let candidate = |row: &SqlRow| {
         let text = |column: &str| row.get(column).text().map(str::to_owned);
@@ -108,7 +116,7 @@ fn conversations(config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Fil
         let here = modified >= since && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
         let cwd = real(cwd.unwrap_or(Path::new(&recorded)));
         let begun = row.get("time_created").integer().map(Timestamp);
-        here.then(|| Candidate {
+        here.then(|| TranscriptCandidate {
             id,
             path: path.clone(),
             cwd,

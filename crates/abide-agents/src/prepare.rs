@@ -4,7 +4,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use abide_model::conversation::{self, Begin, Beginning, Bound, Candidate, FirstTurn, Located};
+use abide_model::conversation::{
+    self, Begin, Beginning, BoundConversation, FirstTurn, Located, TranscriptCandidate,
+};
 use abide_model::{Conversation, Decided, Timestamp};
 
 use crate::agent::Agent;
@@ -74,7 +76,7 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
         created,
         cwd: &real(cwd),
         typed: &agent.typed(argv),
-        bound: bound.as_ref().map(|(bound, located)| Bound {
+        bound: bound.as_ref().map(|(bound, located)| BoundConversation {
             id: &bound.id,
             located,
             seen: bound.transcript.is_some(),
@@ -109,7 +111,7 @@ pub fn is_wrapped(agent: &dyn Agent, argv: &[String]) -> bool {
 }
 
 /// The transcript of the candidate that was taken, if one was.
-fn taken(begin: &Begin, candidates: Vec<Candidate>) -> Option<PathBuf> {
+fn taken(begin: &Begin, candidates: Vec<TranscriptCandidate>) -> Option<PathBuf> {
     let Begin::Resume { id } = begin else { return None };
     candidates.into_iter().find(|candidate| candidate.id == *id).map(|candidate| candidate.path)
 }
@@ -118,10 +120,10 @@ fn taken(begin: &Begin, candidates: Vec<Candidate>) -> Option<PathBuf> {
 const WORDS_SHOWN: usize = 48;
 
 /// The candidates whose first words `screen` shows.
-pub fn shown(agent: &dyn Agent, candidates: &[Candidate], screen: &str) -> Vec<String> {
+pub fn shown(agent: &dyn Agent, candidates: &[TranscriptCandidate], screen: &str) -> Vec<String> {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let screen = plain(screen);
-    let is_shown = |candidate: &&Candidate| {
+    let is_shown = |candidate: &&TranscriptCandidate| {
         let words = agent.title(&candidate.path).map(|title| plain(&title)).unwrap_or_default();
         let begins: String = words.chars().take(WORDS_SHOWN).collect();
         begins.len() >= 3 && screen.contains(&begins)

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use abide_model::Timestamp;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use serde::Deserialize;
 
 use crate::argv::is_uuid;
@@ -133,7 +133,7 @@ pub(crate) fn discover(
     layout: ProjectLayout,
     cwd: Option<&Path>,
     since: Timestamp,
-) -> Vec<Candidate> {
+) -> Vec<TranscriptCandidate> {
     let Ok(root) = Root::open(config_dir) else { return Vec::new() };
     let projects = root.path().join("projects");
     let dirs = match cwd {

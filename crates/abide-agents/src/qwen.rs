@@ -4,10 +4,10 @@ use std::path::Path;
 
 use abide_model::Timestamp;
 use abide_model::activity::Says;
-use abide_model::conversation::{Candidate, Located};
+use abide_model::conversation::{Located, TranscriptCandidate};
 use serde_json::Value;
 
-use crate::activity::{Signs, Statement, backwards};
+use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
@@ -59,11 +59,11 @@ static PROFILE: Profile = Profile {
         ("Unknown argument", Fatal::Arguments),
     ],
     said: Some(Said { at: "/type", is: "user", text: "/message/parts" }),
-    signs: Signs {
+    signs: ActivitySigns {
         rules: include_str!("rules/qwen.toml"),
         tail: Some(tail),
         hooks: Some(hooks),
-        ..Signs::NONE
+        ..ActivitySigns::NONE
     },
     ..Profile::UNKNOWN
 };
@@ -77,7 +77,7 @@ impl Agent for Qwen {
         projects::transcript(config_dir, LAYOUT, cwd, id)
     }
 
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<Candidate> {
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         projects::discover(config_dir, LAYOUT, cwd, since)
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use abide_agents::rules::{Reading, Rules};
 use abide_model::Doing;
-use abide_model::activity::{Evidence, Source, decide};
+use abide_model::activity::{ActivityEvidence, Source, decide};
 
 struct Case {
     name: String,
@@ -42,9 +42,9 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-fn evidence(source: Source, reading: Option<Reading>) -> Option<Evidence> {
+fn evidence(source: Source, reading: Option<Reading>) -> Option<ActivityEvidence> {
     let Reading { says, rule, question } = reading?;
-    Some(Evidence { source, says, age: Duration::from_secs(5), detail: rule, question })
+    Some(ActivityEvidence { source, says, age: Duration::from_secs(5), detail: rule, question })
 }
 
 /// What the recording means, and what it asks.
@@ -59,7 +59,7 @@ fn read(case: &Case) -> (String, Option<String>) {
     let lines: Vec<&str> = case.recording.lines().collect();
     let title = case.header.get("title").and_then(|title| rules.title(title));
     let seen = [evidence(Source::Title, title), evidence(Source::Screen, rules.screen(&lines))];
-    let seen: Vec<Evidence> = seen.into_iter().flatten().collect();
+    let seen: Vec<ActivityEvidence> = seen.into_iter().flatten().collect();
     let activity = decide(&seen, Duration::from_secs(1), Doing::Unknown);
     (activity.doing.to_string(), activity.question)
 }

@@ -17,7 +17,7 @@ use abide_sys::signals::TerminalSignals;
 use abide_sys::terminal::Terminal;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::CallError;
-use abide_wire::session::{Exit, SessionId};
+use abide_wire::session::{ProcessExit, SessionId};
 
 #[derive(Debug, Clone, Default)]
 pub struct AttachOptions {
@@ -41,7 +41,7 @@ pub enum AttachEnd {
     /// The last session ended.
     SessionEnded {
         /// How, as far as is known.
-        exit: Option<Exit>,
+        exit: Option<ProcessExit>,
         /// The same for people.
         message: String,
     },

@@ -23,7 +23,7 @@ const MAX_ANSWER: usize = 64;
 
 /// Takes the answers out of the input.
 #[derive(Debug)]
-pub(super) struct Probe {
+pub(super) struct TerminalProbe {
     until: Option<Instant>,
     held: Vec<u8>,
     held_since: Option<Instant>,
@@ -61,7 +61,7 @@ enum TerminalReply<'a> {
     Device,
 }
 
-impl Probe {
+impl TerminalProbe {
     /// A probe whose question is about to be asked.
     pub fn new(now: Instant) -> Self {
         let until = Some(now + ANSWERS_WITHIN);
@@ -173,7 +173,7 @@ mod tests {
 
     fn typed(chunks: &[&[u8]]) -> (Vec<u8>, Told) {
         let now = Instant::now();
-        let mut probe = Probe::new(now);
+        let mut probe = TerminalProbe::new(now);
         let mut typed: Vec<u8> = chunks.iter().flat_map(|chunk| probe.filter(chunk, now)).collect();
         typed.extend(probe.give_up(now + ANSWERS_WITHIN));
         (typed, probe.told())
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_lone_escape_is_not_kept_for_long() {
         let now = Instant::now();
-        let mut probe = Probe::new(now);
+        let mut probe = TerminalProbe::new(now);
         assert_eq!(probe.filter(b"\x1b", now), b"");
         assert_eq!(probe.deadline(), Some(now + REST_WITHIN));
         assert_eq!(probe.give_up(now + REST_WITHIN), b"\x1b");

@@ -19,7 +19,7 @@ use abide_wire::socket;
 use crate::connect;
 use crate::connect::{Absence, Again};
 use crate::environment::TerminalEnv;
-use crate::probe::{PLAIN_QUESTION, Probe, QUESTION};
+use crate::probe::{PLAIN_QUESTION, QUESTION, TerminalProbe};
 use crate::{AttachEnd, AttachOptions};
 
 /// While this much waits for the terminal, nothing is read from the mux, which then skips frames.
@@ -34,7 +34,7 @@ pub(super) struct Attachment<'a> {
     options: &'a AttachOptions,
     terminal: Terminal,
     env: TerminalEnv,
-    probe: Probe,
+    probe: TerminalProbe,
     socket: Option<UnixStream>,
     decoder: FrameDecoder,
     /// Frames on their way to the mux.
@@ -71,7 +71,7 @@ impl<'a> Attachment<'a> {
     ) -> io::Result<Self> {
         let env = TerminalEnv::here();
         terminal.write(if env.takes_questions() { QUESTION } else { PLAIN_QUESTION });
-        let probe = Probe::new(Instant::now());
+        let probe = TerminalProbe::new(Instant::now());
         let socket = Some(socket);
         let (out, typed) = (Vec::new(), Vec::new());
         let mut attachment = Self {
@@ -128,7 +128,7 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    fn wait(&self, signals: &TerminalSignals) -> io::Result<Ready> {
+    fn wait(&self, signals: &TerminalSignals) -> io::Result<ReadyFds> {
         let mut fds = vec![PollFd::new(&signals.fd, PollFlags::IN)];
         let reads = self.reads_terminal() && self.out.len() + self.typed.len() < MAX_TYPED;
         fds.push(PollFd::from_borrowed_fd(self.terminal.input(), flags(reads, false)));
@@ -144,7 +144,7 @@ impl<'a> Attachment<'a> {
         let deadline = self.probe.deadline().into_iter().chain(absence).min();
         poll::wait(&mut fds, deadline)?;
         let is_ready = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
-        Ok(Ready { signals: is_ready(0), input: is_ready(1), socket: is_ready(3) })
+        Ok(ReadyFds { signals: is_ready(0), input: is_ready(1), socket: is_ready(3) })
     }
 
     fn on_signals(&mut self, signals: &TerminalSignals) -> io::Result<Option<AttachEnd>> {
@@ -395,7 +395,7 @@ fn size(terminal: &Terminal) -> TerminalSize {
     terminal.size().map(|(cols, rows)| TerminalSize { cols, rows }).unwrap_or_default()
 }
 
-struct Ready {
+struct ReadyFds {
     signals: bool,
     input: bool,
     socket: bool,

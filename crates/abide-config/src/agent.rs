@@ -8,7 +8,7 @@ use abide_model::activity::Says;
 use abide_model::session::Described;
 
 use crate::name::Name;
-use crate::path::{Path, Step};
+use crate::path::{Path, PathStep};
 use crate::reader::ConfigReader;
 use crate::rule::{
     Argv, Count, EnvName, Flag, HostPath, IdArgs, IdArgv, KnownAgent, List, OneOf, Reference, Shown, Text,
@@ -155,8 +155,8 @@ impl Agent {
             let empty =
                 |sign: &&Sign| [&sign.bottom, &sign.all, &sign.any].iter().all(|list| list.is_empty());
             for (index, _) in signs.iter().enumerate().filter(|(_, sign)| empty(sign)) {
-                let keys = ["agents", name.as_str(), key].map(|key| Step::Key(key.to_owned()));
-                let place = Path(keys.into_iter().chain([Step::Index(index)]).collect());
+                let keys = ["agents", name.as_str(), key].map(|key| PathStep::Key(key.to_owned()));
+                let place = Path(keys.into_iter().chain([PathStep::Index(index)]).collect());
                 at.disagreement(
                     place,
                     "has no pattern to fit".to_owned(),

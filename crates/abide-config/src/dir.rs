@@ -7,7 +7,7 @@ use abide_model::text::nearest;
 use toml_edit::Document;
 
 use crate::disk::{Disk, Lock};
-use crate::edit::{Edit, mount_entries, setting};
+use crate::edit::{WorkspaceEdit, mount_entries, setting};
 use crate::entry::{SettingEntry, list};
 use crate::error::ConfigError;
 use crate::file_kind::{ConfigSource, FileKind};
@@ -150,7 +150,12 @@ impl ConfigDir {
     }
 
     /// Makes a workspace of the directory `dir`.
-    pub fn create_workspace(&self, name: &Name, dir: &str, edits: &[Edit]) -> Result<Workspace, ConfigError> {
+    pub fn create_workspace(
+        &self,
+        name: &Name,
+        dir: &str,
+        edits: &[WorkspaceEdit],
+    ) -> Result<Workspace, ConfigError> {
         let lock = self.lock()?;
         let file = self.workspace_file(name);
         if fs::symlink_metadata(&file).is_ok() {
@@ -167,12 +172,12 @@ impl ConfigDir {
     }
 
     /// Changes a workspace: all of `edits`, or none.
-    pub fn edit_workspace(&self, name: &Name, edits: &[Edit]) -> Result<Workspace, ConfigError> {
+    pub fn edit_workspace(&self, name: &Name, edits: &[WorkspaceEdit]) -> Result<Workspace, ConfigError> {
         self.refuse_missing(name)?;
         let lock = self.lock()?;
         self.refuse_missing(name)?;
         let file = self.workspace_file(name);
-        let moves = edits.iter().any(|edit| matches!(edit, Edit::Set { key, .. } if key == "dir"));
+        let moves = edits.iter().any(|edit| matches!(edit, WorkspaceEdit::Set { key, .. } if key == "dir"));
         let (_, edited) = self.change(&lock, &file, |source| {
             self.apply(name, source, edits)?;
             if moves { self.refuse_taken(name, source) } else { Ok(()) }
@@ -226,16 +231,21 @@ impl ConfigDir {
         Ok(names)
     }
 
-    fn apply(&self, name: &Name, source: &mut ConfigSource, edits: &[Edit]) -> Result<(), ConfigError> {
+    fn apply(
+        &self,
+        name: &Name,
+        source: &mut ConfigSource,
+        edits: &[WorkspaceEdit],
+    ) -> Result<(), ConfigError> {
         for edit in edits {
             match edit {
-                Edit::Set { key, value } => source.set::<Workspace>(key, value)?,
-                Edit::Unset { key } => drop(source.unset::<Workspace>(key)?),
-                Edit::AddMount { source: dir, isolation } => {
+                WorkspaceEdit::Set { key, value } => source.set::<Workspace>(key, value)?,
+                WorkspaceEdit::Unset { key } => drop(source.unset::<Workspace>(key)?),
+                WorkspaceEdit::AddMount { source: dir, isolation } => {
                     let added = source.draft.push_table("mounts", &mount_entries(dir, *isolation));
                     added.map_err(|error| source.no_place(error))?;
                 }
-                Edit::RemoveMount { target } => self.remove_mount(name, source, target)?,
+                WorkspaceEdit::RemoveMount { target } => self.remove_mount(name, source, target)?,
             }
         }
         Ok(())
@@ -253,7 +263,7 @@ impl ConfigDir {
                 self.disk.shown(&wanted)
             )));
         };
-        let place = path::Path(vec![path::Step::Key("mounts".to_owned()), path::Step::Index(index)]);
+        let place = path::Path(vec![path::PathStep::Key("mounts".to_owned()), path::PathStep::Index(index)]);
         source.draft.remove(&place).map_err(|error| source.no_place(error).into())
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use crate::path::{Path, Step};
+use crate::path::{Path, PathStep};
 
 /// Some editors begin a file with it; TOML does not know it.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -81,8 +81,8 @@ impl Draft {
 
     fn item(&self, path: &Path) -> Option<&Item> {
         path.0.iter().try_fold(self.document.as_item(), |item, step| match step {
-            Step::Key(key) => item.get(key),
-            Step::Index(_) => None,
+            PathStep::Key(key) => item.get(key),
+            PathStep::Index(_) => None,
         })
     }
 
@@ -106,17 +106,17 @@ impl Draft {
         let no_place = || NoPlace { path: path.clone(), problem: "is not in the file" };
         let (last, parents) = path.0.split_last().ok_or_else(no_place)?;
         let parent = parents.iter().try_fold(self.document.as_item_mut(), |item, step| match step {
-            Step::Key(key) => item.as_table_like_mut()?.get_mut(key),
-            Step::Index(_) => None,
+            PathStep::Key(key) => item.as_table_like_mut()?.get_mut(key),
+            PathStep::Index(_) => None,
         });
         match (parent.ok_or_else(no_place)?, last) {
-            (Item::ArrayOfTables(tables), Step::Index(index)) if *index < tables.len() => {
+            (Item::ArrayOfTables(tables), PathStep::Index(index)) if *index < tables.len() => {
                 tables.remove(*index);
             }
-            (Item::Value(Value::Array(array)), Step::Index(index)) if *index < array.len() => {
+            (Item::Value(Value::Array(array)), PathStep::Index(index)) if *index < array.len() => {
                 array.remove(*index);
             }
-            (item, Step::Key(key)) => {
+            (item, PathStep::Key(key)) => {
                 let table = item.as_table_like_mut().ok_or_else(no_place)?;
                 if let Some(comments) = remove_key(table, key) {
                     let end = self.document.trailing().as_str().unwrap_or_default().to_owned();
@@ -143,14 +143,14 @@ impl Draft {
             }
             _ => return Err(NoPlace { path: Path::from_iter([key]), problem: "is no list of tables" }),
         };
-        self.touched(Path(vec![Step::Key(key.to_owned()), Step::Index(index)]));
+        self.touched(Path(vec![PathStep::Key(key.to_owned()), PathStep::Index(index)]));
         Ok(())
     }
 
     fn touched(&mut self, path: Path) {
         let mut item = Some(self.document.as_item_mut());
         for step in &path.0 {
-            let Step::Key(key) = step else { break };
+            let PathStep::Key(key) = step else { break };
             item = item.and_then(|item| item.as_table_like_mut()?.get_mut(key));
             if let Some(value) = item.as_mut().and_then(|item| item.as_value_mut()) {
                 even_out(value);
@@ -192,7 +192,7 @@ pub(crate) fn replace(old: &mut Value, new: Value) {
 fn keys(path: &Path) -> Option<(&str, Vec<&str>)> {
     let mut keys = Vec::new();
     for step in &path.0 {
-        let Step::Key(key) = step else { return None };
+        let PathStep::Key(key) = step else { return None };
         keys.push(key.as_str());
     }
     Some((keys.pop()?, keys))

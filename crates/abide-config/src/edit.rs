@@ -7,15 +7,15 @@ use abide_model::{Choice, Isolation};
 use crate::error::ConfigError;
 use crate::file_kind::{ConfigSource, FileKind};
 use crate::mistake::Mistake;
-use crate::path::{Path, Step};
+use crate::path::{Path, PathStep};
 use crate::reader::VERSION;
 use crate::rule::{Spelling, from_word};
-use crate::schema::{Field, Lookup, Presence, Shape, look_up};
+use crate::schema::{Field, Lookup, Presence, SettingShape, look_up};
 use crate::text::printable;
 
 /// One change to a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
+pub enum WorkspaceEdit {
     /// Set a setting to a value, both as they are typed.
     Set {
         /// The setting, e.g. `policy` or `agents.claude.args`.
@@ -74,8 +74,8 @@ pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling
             None,
         ));
     };
-    let first = |field: &&Field| matches!(path.0.first(), Some(Step::Key(key)) if key == field.key);
-    if let Some(Shape::Tables(_)) = T::FIELDS.iter().find(first).map(|field| field.shape) {
+    let first = |field: &&Field| matches!(path.0.first(), Some(PathStep::Key(key)) if key == field.key);
+    if let Some(SettingShape::Tables(_)) = T::FIELDS.iter().find(first).map(|field| field.shape) {
         let ways = "the flags --mount, --isolation and --unmount, and the file itself".to_owned();
         return Err(mistake("is said of each mount, not of all", ways, None));
     }

@@ -2,9 +2,9 @@
 
 use toml_edit::{Item, Value};
 
-use crate::path::{Path, Step};
+use crate::path::{Path, PathStep};
 use crate::rule::shown;
-use crate::schema::{Field, Presence, Shape};
+use crate::schema::{Field, Presence, SettingShape};
 
 /// A setting and its value, as `config get` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,14 +55,14 @@ fn list_section(
 ) {
     for field in fields {
         let mut path = path.clone();
-        path.0.push(Step::Key(field.key.to_owned()));
+        path.0.push(PathStep::Key(field.key.to_owned()));
         let item = item.and_then(|item| item.get(field.key));
         list_shape(field.shape, &path, item, (field.presence)(), only_set, entries);
     }
 }
 
 fn list_shape(
-    shape: Shape,
+    shape: SettingShape,
     path: &Path,
     item: Option<&Item>,
     presence: Presence,
@@ -70,16 +70,18 @@ fn list_shape(
     entries: &mut Vec<SettingEntry>,
 ) {
     match shape {
-        Shape::Leaf(_) if only_set && item.is_none() => {}
-        Shape::Leaf(_) => entries.push(SettingEntry::new(path, item.and_then(Item::as_value), presence)),
-        Shape::Section(fields) => list_section(fields, path, item, only_set, entries),
-        Shape::Map { each, .. } => {
+        SettingShape::Leaf(_) if only_set && item.is_none() => {}
+        SettingShape::Leaf(_) => {
+            entries.push(SettingEntry::new(path, item.and_then(Item::as_value), presence))
+        }
+        SettingShape::Section(fields) => list_section(fields, path, item, only_set, entries),
+        SettingShape::Map { each, .. } => {
             for (key, item) in item.and_then(Item::as_table_like).into_iter().flat_map(|table| table.iter()) {
                 let mut path = path.clone();
-                path.0.push(Step::Key(key.to_owned()));
+                path.0.push(PathStep::Key(key.to_owned()));
                 list_shape(*each, &path, Some(item), Presence::Unset, true, entries);
             }
         }
-        Shape::Tables(_) => {}
+        SettingShape::Tables(_) => {}
     }
 }

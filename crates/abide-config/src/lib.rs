@@ -33,7 +33,7 @@ mod workspace;
 
 pub use agent::{Agent, IdSource, LastWords, Sign};
 pub use dir::{ConfigDir, Listing};
-pub use edit::Edit;
+pub use edit::WorkspaceEdit;
 pub use entry::{Origin, SettingEntry};
 pub use error::ConfigError;
 pub use mistake::{Mistake, Mistakes};
@@ -42,5 +42,5 @@ pub use path::Position;
 pub use reference::reference;
 pub use role::Role;
 pub use settings::{Settings, Terminal, Trash};
-pub use value::{BadSize, ByteSize, Journal};
+pub use value::{BadSize, ByteSize, JournalLimit};
 pub use workspace::{Mount, Workspace};

@@ -10,14 +10,14 @@ use toml_edit::{Document, Item, Key, TableLike};
 
 /// One step from a table or a list to what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum PathStep {
     Key(String),
     Index(usize),
 }
 
 /// The steps from the top of a file to one of its items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Path(pub(crate) Vec<Step>);
+pub(crate) struct Path(pub(crate) Vec<PathStep>);
 
 impl Path {
     /// The path that `text` spells the TOML way, e.g. `agents."my.agent".args`.
@@ -33,7 +33,7 @@ impl Path {
 
 impl<S: Into<String>> FromIterator<S> for Path {
     fn from_iter<I: IntoIterator<Item = S>>(keys: I) -> Self {
-        Self(keys.into_iter().map(|key| Step::Key(key.into())).collect())
+        Self(keys.into_iter().map(|key| PathStep::Key(key.into())).collect())
     }
 }
 
@@ -41,8 +41,8 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (depth, step) in self.0.iter().enumerate() {
             match step {
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => {
+                PathStep::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) => {
                     let dot = if depth == 0 { "" } else { "." };
                     write!(f, "{dot}{}", Key::new(key).display_repr())?;
                 }
@@ -64,11 +64,13 @@ pub(crate) fn find_nearest<'d>(document: &'d Document<&str>, path: &Path) -> Loc
     let mut here = Here::Item(document.as_item());
     for step in &path.0 {
         let next = match step {
-            Step::Key(key) => here.table().and_then(|table| table.get_key_value(key)).map(|(key, item)| {
-                found.key = Some(key);
-                Here::Item(item)
-            }),
-            Step::Index(index) => here.element(*index),
+            PathStep::Key(key) => {
+                here.table().and_then(|table| table.get_key_value(key)).map(|(key, item)| {
+                    found.key = Some(key);
+                    Here::Item(item)
+                })
+            }
+            PathStep::Index(index) => here.element(*index),
         };
         let Some(next) = next else { break };
         found.span = next.span().or(found.span);

@@ -3,9 +3,9 @@
 use abide_model::text::nearest;
 use toml_edit::{Item, TableLike};
 
-use crate::path::{Path, Step};
+use crate::path::{Path, PathStep};
 use crate::rule::{KeyRule, Leaf, Spelling, Wrong};
-use crate::schema::{Field, Rule, Shape, keys_of};
+use crate::schema::{Field, SettingRule, SettingShape, keys_of};
 use crate::text::{a, printable};
 
 /// The key that says which version of the schema a file is written for; every kind of file has it.
@@ -38,24 +38,24 @@ impl<'h> ConfigReader<'h> {
         Self { home, path: Path::default(), complaints: Vec::new(), unlisted: 0 }
     }
 
-    pub(crate) fn inside<T>(&mut self, step: Step, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn inside<T>(&mut self, step: PathStep, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.0.push(step);
         let result = read(self);
         self.path.0.pop();
         result
     }
 
-    pub(crate) fn field<R: Rule>(
+    pub(crate) fn field<R: SettingRule>(
         &mut self,
         table: &dyn TableLike,
         key: &str,
         absent: impl FnOnce() -> Option<R::Value>,
     ) -> Option<R::Value> {
         match table.get(key) {
-            Some(item) => self.inside(Step::Key(key.to_owned()), |at| R::read(item, at)),
+            Some(item) => self.inside(PathStep::Key(key.to_owned()), |at| R::read(item, at)),
             None => absent().or_else(|| {
                 let allowed = match R::SHAPE {
-                    Shape::Leaf(spelling) => (spelling.allowed)(),
+                    SettingShape::Leaf(spelling) => (spelling.allowed)(),
                     _ => key.to_owned(),
                 };
                 self.complain(false, None, format!("`{key}` is missing"), Some(allowed), None)
@@ -87,7 +87,7 @@ impl<'h> ConfigReader<'h> {
             .nearest
             .or_else(|| nearest(value.as_str()?, spelling.words.iter().copied()).map(str::to_owned));
         let allowed = wrong.allowed.unwrap_or_else(spelling.allowed);
-        let steps = wrong.index.map(Step::Index);
+        let steps = wrong.index.map(PathStep::Index);
         let depth = self.path.0.len();
         self.path.0.extend(steps);
         self.complain::<()>(false, found, wrong.problem, Some(allowed), meant);
@@ -111,7 +111,7 @@ impl<'h> ConfigReader<'h> {
                 continue;
             }
             let meant = nearest(key, fields.iter().map(|field| field.key)).map(str::to_owned);
-            self.inside(Step::Key(key.to_owned()), |at| {
+            self.inside(PathStep::Key(key.to_owned()), |at| {
                 at.complain::<()>(true, None, "not a setting".to_owned(), Some(keys_of(fields)), meant);
             });
         }

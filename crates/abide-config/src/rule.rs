@@ -15,7 +15,7 @@ use toml_edit::Value;
 
 use crate::name::{self, Name};
 use crate::text::a;
-use crate::value::{ByteSize, Journal};
+use crate::value::{ByteSize, JournalLimit};
 
 pub(crate) use agent::{Argv, IdArgs, IdArgv, Shown, TranscriptPattern};
 
@@ -232,8 +232,8 @@ spelled! {
     /// A number of bytes.
     Size: ByteSize, "size", "a whole number and one of B, KiB, MiB, GiB, TiB, such as 8MiB";
     /// The size of the journal, or `off`.
-    JournalSize: Journal, "journal size",
-        format!("a size from {} to {} such as 8MiB, or off", Journal::SMALLEST, Journal::LARGEST);
+    JournalSize: JournalLimit, "journal size",
+        format!("a size from {} to {} such as 8MiB, or off", JournalLimit::SMALLEST, JournalLimit::LARGEST);
     /// The prefix key.
     Prefix: PrefixKey, "prefix key", PrefixKey::ALLOWED;
     /// The name of a role or an agent.

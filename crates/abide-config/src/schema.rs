@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use abide_model::text::nearest;
 use toml_edit::{Item, Table, TableLike, Value};
 
-use crate::path::{Path, Step};
+use crate::path::{Path, PathStep};
 use crate::reader::ConfigReader;
 use crate::rule::{KeyRule, Leaf, List, Spelling};
 
@@ -18,7 +18,7 @@ use crate::rule::{KeyRule, Leaf, List, Spelling};
 pub(crate) struct Field {
     pub(crate) key: &'static str,
     pub(crate) doc: &'static str,
-    pub(crate) shape: Shape,
+    pub(crate) shape: SettingShape,
     pub(crate) presence: fn() -> Presence,
 }
 
@@ -32,13 +32,13 @@ pub(crate) enum Presence {
 
 /// What stands under a key.
 #[derive(Clone, Copy)]
-pub(crate) enum Shape {
+pub(crate) enum SettingShape {
     /// One value.
     Leaf(&'static Spelling),
     /// A table with these keys.
     Section(&'static [Field]),
     /// A table with keys of the operator's choice, each holding the same shape.
-    Map { key: &'static str, each: &'static Shape },
+    Map { key: &'static str, each: &'static SettingShape },
     /// A list of tables with these keys.
     Tables(&'static [Field]),
 }
@@ -52,9 +52,9 @@ pub(crate) trait SettingsRecord: Sized {
 }
 
 /// How a field is read.
-pub(crate) trait Rule {
+pub(crate) trait SettingRule {
     type Value;
-    const SHAPE: Shape;
+    const SHAPE: SettingShape;
 
     /// The value of a field that the file does not mention; `None` if it must.
     fn absent() -> Option<Self::Value>;
@@ -81,7 +81,7 @@ macro_rules! record {
                 $crate::schema::Field {
                     key: stringify!($key),
                     doc: $doc,
-                    shape: <$rule as $crate::schema::Rule>::SHAPE,
+                    shape: <$rule as $crate::schema::SettingRule>::SHAPE,
                     presence: || $crate::schema::record!(@presence $rule $(, $default)?),
                 }
             ),+];
@@ -100,19 +100,19 @@ macro_rules! record {
         $crate::schema::Presence::Default($default.to_string())
     };
     (@presence $rule:ty) => {
-        match <$rule as $crate::schema::Rule>::absent() {
+        match <$rule as $crate::schema::SettingRule>::absent() {
             Some(_) => $crate::schema::Presence::Unset,
             None => $crate::schema::Presence::Required,
         }
     };
     (@absent $rule:ty, $default:expr) => { Some($default) };
-    (@absent $rule:ty) => { <$rule as $crate::schema::Rule>::absent() };
+    (@absent $rule:ty) => { <$rule as $crate::schema::SettingRule>::absent() };
 }
 pub(crate) use record;
 
-impl<L: Leaf> Rule for L {
+impl<L: Leaf> SettingRule for L {
     type Value = L::Value;
-    const SHAPE: Shape = Shape::Leaf(&L::SPELLING);
+    const SHAPE: SettingShape = SettingShape::Leaf(&L::SPELLING);
 
     fn absent() -> Option<Self::Value> {
         None
@@ -126,9 +126,9 @@ impl<L: Leaf> Rule for L {
 /// A setting that may be left out.
 pub(crate) struct Optional<R>(PhantomData<R>);
 
-impl<R: Rule> Rule for Optional<R> {
+impl<R: SettingRule> SettingRule for Optional<R> {
     type Value = Option<R::Value>;
-    const SHAPE: Shape = R::SHAPE;
+    const SHAPE: SettingShape = R::SHAPE;
 
     fn absent() -> Option<Self::Value> {
         Some(None)
@@ -142,9 +142,9 @@ impl<R: Rule> Rule for Optional<R> {
 /// A list that is empty where it is left out.
 pub(crate) struct Several<L>(PhantomData<L>);
 
-impl<L: Leaf> Rule for Several<L> {
+impl<L: Leaf> SettingRule for Several<L> {
     type Value = Vec<L::Value>;
-    const SHAPE: Shape = <List<L> as Rule>::SHAPE;
+    const SHAPE: SettingShape = <List<L> as SettingRule>::SHAPE;
 
     fn absent() -> Option<Self::Value> {
         Some(Vec::new())
@@ -158,9 +158,9 @@ impl<L: Leaf> Rule for Several<L> {
 /// A group of settings under one key.
 pub(crate) struct Section<T>(PhantomData<T>);
 
-impl<T: SettingsRecord> Rule for Section<T> {
+impl<T: SettingsRecord> SettingRule for Section<T> {
     type Value = T;
-    const SHAPE: Shape = Shape::Section(T::FIELDS);
+    const SHAPE: SettingShape = SettingShape::Section(T::FIELDS);
 
     fn absent() -> Option<T> {
         T::read(&Table::new(), &mut ConfigReader::new(std::path::Path::new("/")))
@@ -177,9 +177,9 @@ impl<T: SettingsRecord> Rule for Section<T> {
 /// A group of entries whose keys the operator chooses.
 pub(crate) struct Map<K, R>(PhantomData<(K, R)>);
 
-impl<K: KeyRule, R: Rule> Rule for Map<K, R> {
+impl<K: KeyRule, R: SettingRule> SettingRule for Map<K, R> {
     type Value = BTreeMap<K::Key, R::Value>;
-    const SHAPE: Shape = Shape::Map { key: K::PLACEHOLDER, each: &R::SHAPE };
+    const SHAPE: SettingShape = SettingShape::Map { key: K::PLACEHOLDER, each: &R::SHAPE };
 
     fn absent() -> Option<Self::Value> {
         Some(BTreeMap::new())
@@ -192,7 +192,7 @@ impl<K: KeyRule, R: Rule> Rule for Map<K, R> {
         let mut sound = true;
         let mut entries = BTreeMap::new();
         for (key, item) in table.iter() {
-            let entry = at.inside(Step::Key(key.to_owned()), |at| {
+            let entry = at.inside(PathStep::Key(key.to_owned()), |at| {
                 let key = at.key::<K>(key);
                 let value = R::read(item, at);
                 Some((key?, value?))
@@ -209,9 +209,9 @@ impl<K: KeyRule, R: Rule> Rule for Map<K, R> {
 /// A list of groups, written `[[key]]` or as a list of inline tables.
 pub(crate) struct Tables<T>(PhantomData<T>);
 
-impl<T: SettingsRecord> Rule for Tables<T> {
+impl<T: SettingsRecord> SettingRule for Tables<T> {
     type Value = Vec<T>;
-    const SHAPE: Shape = Shape::Tables(T::FIELDS);
+    const SHAPE: SettingShape = SettingShape::Tables(T::FIELDS);
 
     fn absent() -> Option<Vec<T>> {
         Some(Vec::new())
@@ -230,7 +230,7 @@ impl<T: SettingsRecord> Rule for Tables<T> {
             .into_iter()
             .enumerate()
             .map(|(index, table)| {
-                at.inside(Step::Index(index), |at| match table {
+                at.inside(PathStep::Index(index), |at| match table {
                     Some(table) => T::read(table, at),
                     None => at.not_a("table", &format!("a table of {}", keys_of(T::FIELDS))),
                 })
@@ -257,16 +257,16 @@ pub(crate) enum Lookup {
 
 /// What `path` is in the schema of `fields`.
 pub(crate) fn look_up(fields: &'static [Field], path: &Path) -> Lookup {
-    let mut shape = Shape::Section(fields);
+    let mut shape = SettingShape::Section(fields);
     let mut presence = Presence::Unset;
     let mut walked = Path::default();
     for step in &path.0 {
         let next = match (shape, step) {
-            (Shape::Section(fields), Step::Key(key)) => {
+            (SettingShape::Section(fields), PathStep::Key(key)) => {
                 let field = fields.iter().find(|field| field.key == key);
                 field.map(|field| (field.shape, (field.presence)()))
             }
-            (Shape::Map { each, .. }, Step::Key(_)) => Some((*each, Presence::Unset)),
+            (SettingShape::Map { each, .. }, PathStep::Key(_)) => Some((*each, Presence::Unset)),
             _ => None,
         };
         let Some(next) = next else { return unknown(fields, shape, &walked, step, path) };
@@ -274,18 +274,24 @@ pub(crate) fn look_up(fields: &'static [Field], path: &Path) -> Lookup {
         walked.0.push(step.clone());
     }
     match shape {
-        Shape::Leaf(spelling) => Lookup::Leaf { spelling, presence },
+        SettingShape::Leaf(spelling) => Lookup::Leaf { spelling, presence },
         group => Lookup::Group { allowed: settings_in(group, &walked) },
     }
 }
 
-fn unknown(fields: &'static [Field], shape: Shape, walked: &Path, step: &Step, path: &Path) -> Lookup {
+fn unknown(
+    fields: &'static [Field],
+    shape: SettingShape,
+    walked: &Path,
+    step: &PathStep,
+    path: &Path,
+) -> Lookup {
     let allowed = settings_in(shape, walked);
     let mut nearby = None;
-    if let (Shape::Section(here), Step::Key(key)) = (shape, step) {
+    if let (SettingShape::Section(here), PathStep::Key(key)) = (shape, step) {
         nearby = nearest(key, here.iter().map(|field| field.key)).map(|key| {
             let mut meant = walked.clone();
-            meant.0.push(Step::Key(key.to_owned()));
+            meant.0.push(PathStep::Key(key.to_owned()));
             meant.to_string()
         });
     }
@@ -298,14 +304,14 @@ fn unknown(fields: &'static [Field], shape: Shape, walked: &Path, step: &Step, p
     Lookup::Unknown { allowed, nearest: by_last_key().or(nearby) }
 }
 
-fn settings_in(shape: Shape, walked: &Path) -> String {
+fn settings_in(shape: SettingShape, walked: &Path) -> String {
     let prefix = if walked.0.is_empty() { String::new() } else { format!("{walked}.") };
     match shape {
-        Shape::Leaf(_) => walked.to_string(),
-        Shape::Section(fields) | Shape::Tables(fields) => {
+        SettingShape::Leaf(_) => walked.to_string(),
+        SettingShape::Section(fields) | SettingShape::Tables(fields) => {
             fields.iter().map(|field| format!("{prefix}{}", field.key)).collect::<Vec<_>>().join(", ")
         }
-        Shape::Map { key, .. } => format!("{prefix}{key}"),
+        SettingShape::Map { key, .. } => format!("{prefix}{key}"),
     }
 }
 
@@ -326,18 +332,18 @@ pub(crate) fn walk(fields: &'static [Field], visit: &mut dyn FnMut(&str, &Field,
 fn walk_shape(
     pattern: &str,
     field: &Field,
-    shape: Shape,
+    shape: SettingShape,
     visit: &mut dyn FnMut(&str, &Field, &'static Spelling),
 ) {
     match shape {
-        Shape::Leaf(spelling) => visit(pattern, field, spelling),
-        Shape::Map { key, each } => walk_shape(&format!("{pattern}.{key}"), field, *each, visit),
-        Shape::Section(fields) => {
+        SettingShape::Leaf(spelling) => visit(pattern, field, spelling),
+        SettingShape::Map { key, each } => walk_shape(&format!("{pattern}.{key}"), field, *each, visit),
+        SettingShape::Section(fields) => {
             fields
                 .iter()
                 .for_each(|inner| walk_shape(&format!("{pattern}.{}", inner.key), inner, inner.shape, visit));
         }
-        Shape::Tables(fields) => {
+        SettingShape::Tables(fields) => {
             fields.iter().for_each(|inner| {
                 walk_shape(&format!("{pattern}[].{}", inner.key), inner, inner.shape, visit)
             });

@@ -12,7 +12,7 @@ use crate::name::Name;
 use crate::reader::ConfigReader;
 use crate::rule::{AgentName, Count, EnvName, Flag, JournalSize, Named, OneOf, Prefix, Reference, Size};
 use crate::schema::{Map, Optional, Section, record};
-use crate::value::{ByteSize, Journal};
+use crate::value::{ByteSize, JournalLimit};
 use crate::workspace::Workspace;
 
 record! {
@@ -37,7 +37,7 @@ record! {
         /// When sessions keep the machine from going to sleep.
         keep_awake: KeepAwake as OneOf<KeepAwake> = KeepAwake::Working,
         /// How much of each session's output is kept on disk for recovery.
-        journal: Journal as JournalSize = Journal::Newest(ByteSize::mib(8)),
+        journal: JournalLimit as JournalSize = JournalLimit::Newest(ByteSize::mib(8)),
         /// Lines of scrollback kept for each session.
         scrollback: u32 as Count<1_000_000> = 10_000,
         /// Key that begins every command to the multiplexer.

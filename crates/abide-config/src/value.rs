@@ -50,21 +50,21 @@ impl fmt::Display for ByteSize {
 
 /// How much of each session's output is kept on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Journal {
+pub enum JournalLimit {
     /// Nothing: a session's screen is lost with its mux.
     Off,
     /// The newest so many bytes.
     Newest(ByteSize),
 }
 
-impl Journal {
+impl JournalLimit {
     /// Smaller rings would not hold one full redraw of a large terminal.
     pub const SMALLEST: ByteSize = ByteSize(64 << 10);
     /// Rings are mapped into memory, one for each session.
     pub const LARGEST: ByteSize = ByteSize(1 << 30);
 }
 
-impl FromStr for Journal {
+impl FromStr for JournalLimit {
     type Err = BadSize;
 
     fn from_str(word: &str) -> Result<Self, BadSize> {
@@ -76,7 +76,7 @@ impl FromStr for Journal {
     }
 }
 
-impl fmt::Display for Journal {
+impl fmt::Display for JournalLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn a_journal_is_off_or_within_its_bounds() {
-        assert_eq!("off".parse(), Ok(Journal::Off));
-        assert!("64KiB".parse::<Journal>().is_ok());
-        assert!("1GiB".parse::<Journal>().is_ok());
-        assert!("63KiB".parse::<Journal>().is_err());
-        assert!("1025MiB".parse::<Journal>().is_err());
+        assert_eq!("off".parse(), Ok(JournalLimit::Off));
+        assert!("64KiB".parse::<JournalLimit>().is_ok());
+        assert!("1GiB".parse::<JournalLimit>().is_ok());
+        assert!("63KiB".parse::<JournalLimit>().is_err());
+        assert!("1025MiB".parse::<JournalLimit>().is_err());
     }
 }

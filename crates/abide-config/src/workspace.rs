@@ -91,8 +91,10 @@ impl Workspace {
                         "its target is {relation} {}, the target of mounts[{other}]",
                         crate::text::printable(&shown.display().to_string())
                     );
-                    let place =
-                        path::Path(vec![path::Step::Key("mounts".to_owned()), path::Step::Index(index)]);
+                    let place = path::Path(vec![
+                        path::PathStep::Key("mounts".to_owned()),
+                        path::PathStep::Index(index),
+                    ]);
                     at.disagreement(place, problem, "targets of which none holds another");
                 }
                 _ => outer = Some((target, index)),

@@ -7,16 +7,16 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-use abide_config::{ConfigDir, Edit, Origin};
+use abide_config::{ConfigDir, Origin, WorkspaceEdit};
 use abide_model::Isolation;
 use common::{Sandbox, lines, named};
 
-fn set(key: &str, value: &str) -> Edit {
-    Edit::Set { key: key.to_owned(), value: value.to_owned() }
+fn set(key: &str, value: &str) -> WorkspaceEdit {
+    WorkspaceEdit::Set { key: key.to_owned(), value: value.to_owned() }
 }
 
-fn mount(source: &str, isolation: Isolation) -> Edit {
-    Edit::AddMount { source: source.to_owned(), isolation }
+fn mount(source: &str, isolation: Isolation) -> WorkspaceEdit {
+    WorkspaceEdit::AddMount { source: source.to_owned(), isolation }
 }
 
 #[test]
@@ -284,7 +284,7 @@ A = "env:B"
 "#;
     assert_eq!(sandbox.workspace_text("web"), expected);
 
-    let gone = Edit::RemoveMount { target: "~/src/lib".into() };
+    let gone = WorkspaceEdit::RemoveMount { target: "~/src/lib".into() };
     sandbox.config.edit_workspace(&web, std::slice::from_ref(&gone)).unwrap();
     assert!(!sandbox.workspace_text("web").contains("src/lib"));
     let message = &lines(sandbox.config.edit_workspace(&web, &[gone]))[0];
@@ -319,7 +319,10 @@ fn mounts_in_one_line_are_changed_in_one_line() {
         sandbox.workspace_text("w"),
         "version = 2\ndir = \"/w\"\nmounts = [{ source = \"/a\" }, { source = \"/b\" }] # m\n"
     );
-    sandbox.config.edit_workspace(&named("w"), &[Edit::RemoveMount { target: "/a".into() }]).unwrap();
+    sandbox
+        .config
+        .edit_workspace(&named("w"), &[WorkspaceEdit::RemoveMount { target: "/a".into() }])
+        .unwrap();
     assert_eq!(sandbox.config.workspace(&named("w")).unwrap().mounts.len(), 1);
 }
 

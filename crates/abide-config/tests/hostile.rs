@@ -13,7 +13,7 @@ use common::{Sandbox, lines, named};
 fn refused(text: &str) -> Vec<String> {
     let sandbox = Sandbox::with_workspace("w", &format!("version = 1\ndir = \"/srv/w\"\n{text}"));
     let before = sandbox.workspace_text("w");
-    let edit = abide_config::Edit::Set { key: "agent".into(), value: "codex".into() };
+    let edit = abide_config::WorkspaceEdit::Set { key: "agent".into(), value: "codex".into() };
     assert!(sandbox.config.edit_workspace(&named("w"), &[edit]).is_err(), "{text}");
     assert_eq!(sandbox.workspace_text("w"), before, "a refused file must stay as it is");
     lines(sandbox.config.workspace(&named("w")))

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 
-use abide_config::{Edit, Origin};
+use abide_config::{Origin, WorkspaceEdit};
 use common::{Sandbox, named};
 use proptest::prelude::*;
 
@@ -266,9 +266,9 @@ fn endure(content: &[u8]) -> Result<(), TestCaseError> {
         Err(_) => prop_assert_eq!(fs::read(&settings).unwrap(), content),
     }
     let edits = [
-        Edit::Set { key: "env.A".into(), value: "x".into() },
-        Edit::AddMount { source: "/new".into(), isolation: Default::default() },
-        Edit::Unset { key: "policy".into() },
+        WorkspaceEdit::Set { key: "env.A".into(), value: "x".into() },
+        WorkspaceEdit::AddMount { source: "/new".into(), isolation: Default::default() },
+        WorkspaceEdit::Unset { key: "policy".into() },
     ];
     match sandbox.config.edit_workspace(&named("w"), &edits) {
         Ok(edited) => prop_assert!(edited.mounts.iter().any(|mount| mount.source.ends_with("new"))),

@@ -35,7 +35,7 @@ const MAX_PAYLOAD: u64 = 4 << 20;
 const HOOK_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How an agent's session is started, as far as watching it needs to know.
-pub(crate) struct Running<'a> {
+pub(crate) struct AgentStart<'a> {
     pub agent: &'a dyn Agent,
     pub config_dir: &'a Path,
     pub conversation: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) fn arrange(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
     session: &Session,
-    run: Running<'_>,
+    run: AgentStart<'_>,
     argv: &mut Vec<String>,
     env: &mut BTreeMap<OsString, OsString>,
 ) -> (&'static str, serde_json::Value) {
@@ -92,7 +92,7 @@ fn hooks_of(
     ctx: &LaunchContext<'_>,
     session: &Session,
     instance_dir: &InstanceDir,
-    run: &Running<'_>,
+    run: &AgentStart<'_>,
     argv: &[String],
     env: &BTreeMap<OsString, OsString>,
 ) -> Option<Injection> {

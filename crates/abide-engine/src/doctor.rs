@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_model::placement;
-use abide_model::placement::{Facts, Fate, Home, ManagerFault, Placement};
+use abide_model::placement::{Fate, Home, ManagerFault, Placement, PlacementFacts};
 use abide_model::program::AGENTS;
 use abide_model::{Choice, KeepAwake, Substrate, UnitMode, vars};
 use abide_places::host::Login;
@@ -127,7 +127,7 @@ pub fn examine(machine: &Machine, wishes: Wishes) -> Vec<Finding> {
     })
 }
 
-fn manager(facts: &Facts) -> Finding {
+fn manager(facts: &PlacementFacts) -> Finding {
     let subject = "systemd user manager";
     match &facts.manager_fault {
         _ if !facts.systemd => Finding::new(subject, Grade::Absent, "this machine is not run by systemd"),
@@ -142,7 +142,7 @@ fn manager(facts: &Facts) -> Finding {
     }
 }
 
-fn linger(facts: &Facts) -> Finding {
+fn linger(facts: &PlacementFacts) -> Finding {
     let subject = "linger";
     match facts.linger {
         _ if !facts.systemd => Finding::new(subject, Grade::Absent, "needs systemd"),
@@ -156,7 +156,7 @@ fn linger(facts: &Facts) -> Finding {
 
 /// What the next logout does to a session that would be started now. `may_linger`: whether the policy lets linger be
 /// turned on.
-fn logout(wishes: Wishes, facts: &Facts, may_linger: Option<bool>) -> Finding {
+fn logout(wishes: Wishes, facts: &PlacementFacts, may_linger: Option<bool>) -> Finding {
     let decided = placement::decide(wishes.unit, facts, wishes.linger);
     let reason = &decided.reason;
     let found = |grade, detail: String| Finding::new("logout", grade, detail);
@@ -396,8 +396,8 @@ mod tests {
         assert!(detail.contains("no runtime"), "{detail}");
     }
 
-    fn facts(linger: bool, kills: bool) -> Facts {
-        Facts {
+    fn facts(linger: bool, kills: bool) -> PlacementFacts {
+        PlacementFacts {
             systemd: true,
             manager_fault: None,
             linger,
@@ -437,7 +437,7 @@ mod tests {
     fn what_is_not_answered_is_unknown_and_never_ok() {
         let open = logout(with(UnitMode::Auto, true), &facts(false, true), None);
         assert_eq!(open.grade, Grade::Unknown, "{open:?}");
-        let silent = Facts {
+        let silent = PlacementFacts {
             manager_fault: Some(ManagerFault::Silent("no answer within 2 s".into())),
             home: Home::Login { kills: None },
             ..facts(true, true)
@@ -445,7 +445,7 @@ mod tests {
         assert_eq!(manager(&silent).grade, Grade::Unknown);
         let unknown = logout(with(UnitMode::Auto, false), &silent, None);
         assert!(unknown.grade == Grade::Unknown && unknown.detail.contains("no answer"), "{unknown:?}");
-        let refused = Facts { linger_refused: Some("the policy".into()), ..facts(false, true) };
+        let refused = PlacementFacts { linger_refused: Some("the policy".into()), ..facts(false, true) };
         let refused = logout(with(UnitMode::Auto, true), &refused, Some(false));
         assert_eq!(refused.grade, Grade::Warning, "{refused:?}");
         assert!(!refused.advice.unwrap().contains("doctor --fix"));
@@ -454,7 +454,8 @@ mod tests {
     #[test]
     fn a_service_that_takes_sessions_along_is_named() {
         let home = Home::Service { name: "ci.service".into(), kills: Some(true), manager: None };
-        let found = logout(with(UnitMode::Auto, false), &Facts { home, ..facts(false, false) }, None);
+        let found =
+            logout(with(UnitMode::Auto, false), &PlacementFacts { home, ..facts(false, false) }, None);
         assert!(found.grade == Grade::Warning && found.detail.contains("ends with ci.service"), "{found:?}");
     }
 }

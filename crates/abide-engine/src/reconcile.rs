@@ -13,7 +13,7 @@ use abide_model::{Instance, Liveness, Policy, Status, StatusEvent};
 use abide_store::{ReadError, Store, StoreEntry};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::supervisor_lock::Claim;
+use abide_wire::supervisor_lock::InstanceClaim;
 
 use crate::end::{finish, trash};
 use crate::error::Error;
@@ -69,7 +69,7 @@ pub fn reconcile_beside(
         let StoreEntry::Sound(instance) = entry else { continue };
         let is_kept = matches!(instance.status.status, Status::Restorable(_));
         let is_settled_elsewhere =
-            || !is_kept && Claim::is_finishing(&connect::instance_dir(store, instance.id));
+            || !is_kept && InstanceClaim::is_finishing(&connect::instance_dir(store, instance.id));
         if elsewhere == SettledElsewhere::SettleToo || !is_settled_elsewhere() {
             changed |= settle(store, config, instance, &survey);
         }

@@ -18,13 +18,13 @@ use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Instance, InstanceId, Substrate as Wish};
 use abide_places::host::scope::ScopeOutcome;
-use abide_places::tmux::{Server, TmuxPane};
+use abide_places::tmux::{TmuxPane, TmuxServer};
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
-    CallError, EvidenceReply, Input, Refusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
+    CallError, EvidenceReply, Input, RequestRefusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
 };
 
 pub use tmux::sweep;
@@ -35,7 +35,7 @@ use crate::start::launch::{LaunchContext, LaunchReport};
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum NoAnswer {
     /// The capsule did not.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -44,7 +44,7 @@ pub enum Trouble {
     Client(#[from] ClientError),
     /// It was understood and refused.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] RequestRefusal),
     #[error("{why}; `tmux -S {} ls` shows what its server holds", socket.display())]
     Tmux { why: String, socket: PathBuf },
     /// Nothing could be attached to tmux.
@@ -66,34 +66,35 @@ pub trait Substrate {
     fn holders(&self) -> Vec<i32>;
 
     /// What the sessions are doing.
-    fn status(&self) -> Result<StatusReply, Trouble>;
+    fn status(&self) -> Result<StatusReply, NoAnswer>;
 
     /// Ends everything and waits until it has ended; whether it has.
     fn stop(&self, reason: OperatorStop) -> bool;
 
     /// Ends one session for good; the others go on.
-    fn end(&self, session: &SessionId) -> Result<(), Trouble>;
+    fn end(&self, session: &SessionId) -> Result<(), NoAnswer>;
 
     /// Types into a session.
-    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble>;
+    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), NoAnswer>;
 
     /// What a session shows, or a piece of that.
-    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, Trouble>;
+    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, NoAnswer>;
 
     /// What a session is doing, and who says so.
-    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble>;
+    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, NoAnswer>;
 
     /// Waits for something to become true of a session.
-    fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble>;
+    fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>)
+    -> Result<WaitReply, NoAnswer>;
 
     /// Puts the operator's terminal in front of it, until they leave or it ends.
-    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble>;
+    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, NoAnswer>;
 
     /// Has it take over the settings that can change while it runs; false where nothing of it reads them.
-    fn configure(&self, settings: &Settings) -> Result<bool, Trouble>;
+    fn configure(&self, settings: &Settings) -> Result<bool, NoAnswer>;
 
     /// Has it continue on the program at `exe`; false where nothing of it is a program of ours.
-    fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble>;
+    fn upgrade(&self, exe: PathBuf) -> Result<bool, NoAnswer>;
 }
 
 /// The substrate that the last run of `instance_dir` is on.
@@ -126,7 +127,7 @@ impl Survey {
         }
     }
 
-    fn panes(&self, server: &Server) -> ServerPanes {
+    fn panes(&self, server: &TmuxServer) -> ServerPanes {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || Arc::new(server.panes().map_err(|error| error.to_string()));
         seen.entry(server.socket().to_owned()).or_insert_with(look).clone()
@@ -140,7 +141,7 @@ pub(crate) fn launch(
     report: &mut LaunchReport,
 ) -> Result<ScopeOutcome, Error> {
     if instance.recipe.substrate == Wish::Tmux {
-        match Server::check() {
+        match TmuxServer::check() {
             Ok(()) => return tmux::launch(ctx, instance, report),
             Err(why) => {
                 report

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_git::{Drift, Repair, Wanted};
+use abide_git::{Drift, Repair, WantedTree};
 use abide_model::evidence::{self, FileChange, HostRepo, MountEvidence, Verdict};
 use abide_model::recipe::Mount;
 use abide_model::{Extra, Instance, InstanceId, Isolation, Status};
@@ -172,7 +172,7 @@ fn make(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error>
     let mut mounts = instance.recipe.mounts.clone();
     for mount in mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
         let made = abide_git::materialise(
-            &Wanted {
+            &WantedTree {
                 id: instance.id,
                 instance_dir: &instance_dir,
                 mount,

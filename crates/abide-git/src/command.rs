@@ -15,12 +15,12 @@ use crate::error::GitError;
 
 /// When everything that one question asks of git has to be answered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
+pub(crate) struct GitDeadline {
     end: Instant,
     limit: Duration,
 }
 
-impl Deadline {
+impl GitDeadline {
     pub(crate) fn within(limit: Duration) -> Self {
         Self { end: Instant::now() + limit, limit }
     }
@@ -54,7 +54,7 @@ const SETTINGS: [&str; 6] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Git {
     dir: PathBuf,
-    deadline: Deadline,
+    deadline: GitDeadline,
     trusted: bool,
     lazy_fetch: bool,
     env: Vec<(String, OsString)>,
@@ -65,20 +65,20 @@ pub(crate) struct Git {
 
 impl Git {
     /// Git in a directory of the operator's.
-    pub(crate) fn at(dir: impl Into<PathBuf>, deadline: Deadline) -> Self {
+    pub(crate) fn at(dir: impl Into<PathBuf>, deadline: GitDeadline) -> Self {
         let (env, config) = (Vec::new(), Vec::new());
         Self { dir: dir.into(), deadline, trusted: false, lazy_fetch: false, env, config }
     }
 
     /// Git in the git directory `dir`, which the operator's git was in before, or which is in a tree of our own. It is
     /// named instead of looked for: one of another user's, or a bare one, may be trusted under another path only.
-    pub(crate) fn of_repository(dir: impl Into<PathBuf>, deadline: Deadline) -> Self {
+    pub(crate) fn of_repository(dir: impl Into<PathBuf>, deadline: GitDeadline) -> Self {
         let dir = dir.into();
         Self::at(&dir, deadline).with("GIT_DIR", dir)
     }
 
     /// Git in a tree of our own, whoever its files belong to: a container may have written them as another user.
-    pub(crate) fn in_tree(dir: impl Into<PathBuf>, deadline: Deadline) -> Self {
+    pub(crate) fn in_tree(dir: impl Into<PathBuf>, deadline: GitDeadline) -> Self {
         Self { trusted: true, ..Self::at(dir, deadline) }
     }
 
@@ -121,7 +121,7 @@ impl Git {
         &self.dir
     }
 
-    pub(crate) fn deadline(&self) -> Deadline {
+    pub(crate) fn deadline(&self) -> GitDeadline {
         self.deadline
     }
 

@@ -112,11 +112,11 @@ impl GitError {
 }
 
 /// Gives what the system refused its context.
-pub(crate) trait Doing<T> {
+pub(crate) trait GitStep<T> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, GitError>;
 }
 
-impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
+impl<T, E: Into<io::Error>> GitStep<T> for Result<T, E> {
     fn doing(self, doing: &'static str, path: &Path) -> Result<T, GitError> {
         self.map_err(|error| GitError::io(doing, path, error.into()))
     }

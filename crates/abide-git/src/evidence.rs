@@ -19,7 +19,7 @@ use abide_model::evidence::MountEvidence;
 use abide_model::recipe::Mount;
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Deadline, Git};
+use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
 use crate::evidence::ahead::AheadQuery;
 use crate::evidence::ignored::{Ignored, Uncompared};
@@ -48,7 +48,7 @@ pub(crate) struct Baseline {
 ///
 /// Whatever can not be found out in time or at all is named in [`MountEvidence::unknown`].
 pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvidence> {
-    let deadline = Deadline::within(limit);
+    let deadline = GitDeadline::within(limit);
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(mounts.len());
     let left = Mutex::new(mounts.iter().enumerate());
     let found = Mutex::new(vec![MountEvidence::default(); mounts.len()]);
@@ -69,7 +69,7 @@ pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvid
     found.into_inner().unwrap_or_else(|poison| poison.into_inner())
 }
 
-fn examine(instance_dir: &Path, mount: &Mount, deadline: Deadline) -> MountEvidence {
+fn examine(instance_dir: &Path, mount: &Mount, deadline: GitDeadline) -> MountEvidence {
     let mut found = MountEvidence {
         target: mount.target.to_string_lossy().into_owned(),
         isolation: mount.isolation,
@@ -84,7 +84,7 @@ fn examine(instance_dir: &Path, mount: &Mount, deadline: Deadline) -> MountEvide
 }
 
 /// Adds what is found to `found`, in the order in which people want to know.
-fn look(site: &Site, deadline: Deadline, found: &mut MountEvidence) -> Result<(), GitError> {
+fn look(site: &Site, deadline: GitDeadline, found: &mut MountEvidence) -> Result<(), GitError> {
     let Some(record) = site.existing_record()? else { return Ok(()) };
     if site.damaged_record().exists() {
         found.unknown.push("what was written down when the tree was made is lost".to_owned());
@@ -156,7 +156,7 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn open(site: &'a Site, isolation: Isolation, deadline: Deadline) -> Result<Self, GitError> {
+    fn open(site: &'a Site, isolation: Isolation, deadline: GitDeadline) -> Result<Self, GitError> {
         let git_dir = gitdir::of_tree(&site.tree, isolation)?;
         let git = git_in(site, isolation, deadline)?;
         let status = status::of(&git)?;
@@ -207,7 +207,7 @@ impl<'a> Tree<'a> {
 }
 
 /// Git in the tree. A worktree has the settings of the host's repository, and so the filters that the operator chose.
-fn git_in(site: &Site, isolation: Isolation, deadline: Deadline) -> Result<Git, GitError> {
+fn git_in(site: &Site, isolation: Isolation, deadline: GitDeadline) -> Result<Git, GitError> {
     let git = Git::in_tree(&site.tree, deadline);
     Ok(if isolation == Isolation::Clone { git.without_own_filters()? } else { git })
 }
@@ -248,7 +248,7 @@ pub struct BeforeSetup(Baseline);
 /// What the tree of `mount` holds now, to be compared after its set-up has run.
 pub fn before_setup(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<BeforeSetup, GitError> {
     let Some(site) = Site::of(instance_dir, mount) else { return Ok(BeforeSetup(Baseline::default())) };
-    let tree = Tree::open(&site, mount.isolation, Deadline::within(limit))?;
+    let tree = Tree::open(&site, mount.isolation, GitDeadline::within(limit))?;
     Ok(BeforeSetup(tree.baseline()?))
 }
 
@@ -261,7 +261,7 @@ pub fn settle(
     limit: Duration,
 ) -> Result<(), GitError> {
     let Some(site) = Site::of(instance_dir, mount) else { return Ok(()) };
-    let now = Tree::open(&site, mount.isolation, Deadline::within(limit))?.baseline()?;
+    let now = Tree::open(&site, mount.isolation, GitDeadline::within(limit))?.baseline()?;
     let mut given = site.read::<Baseline>(BASELINE)?.unwrap_or_default();
     let BeforeSetup(before) = before;
     given
@@ -272,6 +272,6 @@ pub fn settle(
 }
 
 /// Takes everything that is in a tree which was just made as given.
-pub(crate) fn settle_new(site: &Site, isolation: Isolation, deadline: Deadline) -> Result<(), GitError> {
+pub(crate) fn settle_new(site: &Site, isolation: Isolation, deadline: GitDeadline) -> Result<(), GitError> {
     site.write(BASELINE, &Tree::open(site, isolation, deadline)?.baseline()?)
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File, FileTimes};
 use std::io;
 use std::path::Path;
 
-use crate::error::{Doing as _, GitError};
+use crate::error::{GitError, GitStep as _};
 
 /// Removes a file or a directory with all it holds; that it is not there is what was wanted.
 pub(crate) fn remove(path: &Path) -> Result<(), GitError> {

@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use abide_model::Isolation;
 
-use crate::command::{Deadline, Git};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::refs;
 
 /// Larger files in a git directory hold no ids of commits that matter.
@@ -144,7 +144,7 @@ pub(crate) fn trail(git: &Git, dir: &Path) -> Result<Trail, GitError> {
 /// git keeps it there.
 pub(crate) fn logged<'a>(
     dir: &Path,
-    deadline: Deadline,
+    deadline: GitDeadline,
     names: impl Iterator<Item = &'a String>,
 ) -> Result<BTreeSet<String>, GitError> {
     let mut found = trail(&Git::of_repository(dir, deadline), dir)?.commits;

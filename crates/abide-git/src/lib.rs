@@ -16,11 +16,11 @@ mod site;
 
 pub use error::GitError;
 pub use evidence::{BeforeSetup, before_setup, evidence_of, settle};
-pub use make::materialise::{Materialised, Wanted, materialise};
+pub use make::materialise::{Materialised, WantedTree, materialise};
 pub use removal::beside::{beside, release_beside, restore_beside};
 pub use removal::registration::{Forgotten, Registration, forget, registered};
 pub use removal::release::{Released, is_released, release};
-pub use removal::restore::{Restored, check_restore, restore};
+pub use removal::restore::{RestoredTree, check_restore, restore};
 pub use repair::drift::{Drift, adrift};
 pub use repair::rebuild::rebuild_record;
 pub use repair::{Repair, fault, linked_elsewhere, repair};

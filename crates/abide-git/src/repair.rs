@@ -11,8 +11,8 @@ use std::time::Duration;
 use abide_model::recipe::Mount;
 use abide_model::{InstanceId, Isolation};
 
-use crate::command::{Deadline, Git};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::refs::HEADS;
 use crate::make::carry;
 use crate::make::materialise::add_worktree;
@@ -46,7 +46,7 @@ pub fn repair(
     if gitdir::of_tree(&site.tree, Isolation::Worktree).is_ok() || !record.repo.is_dir() {
         return Ok(None);
     }
-    let deadline = Deadline::within(limit);
+    let deadline = GitDeadline::within(limit);
     let git = Git::of_repository(&record.repo, deadline);
     let Some(branch) = &record.branch else { return Ok(None) };
     if !git.try_run(["rev-parse", "--verify", "-q", &format!("{HEADS}{branch}")])?.status.success() {
@@ -75,7 +75,7 @@ fn remake(
     record: &TreeRecord,
     id: InstanceId,
     mount: &Mount,
-    deadline: Deadline,
+    deadline: GitDeadline,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), GitError> {
     if let Some(admin) = registration::of_tree(&record.repo, &site.tree)? {
@@ -101,7 +101,7 @@ fn register(
     record: &TreeRecord,
     id: InstanceId,
     branch: &str,
-    deadline: Deadline,
+    deadline: GitDeadline,
 ) -> Result<(), GitError> {
     let all = record.repo.join("worktrees");
     let name = site.tree.file_name().unwrap_or_default().to_string_lossy();
@@ -141,7 +141,7 @@ pub fn fault(instance_dir: &Path, mount: &Mount, limit: Duration) -> Option<Stri
     }
     match gitdir::of_tree(&site.tree, record.isolation) {
         Ok(_) => {
-            let git = Git::in_tree(&site.tree, Deadline::within(limit));
+            let git = Git::in_tree(&site.tree, GitDeadline::within(limit));
             let answer = git.run(["rev-parse", "--git-dir"]);
             answer.err().map(|error| format!("git does not work in {tree}: {error}"))
         }

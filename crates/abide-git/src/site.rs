@@ -11,7 +11,7 @@ use abide_sys::{atomic, clock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Doing as _, GitError};
+use crate::error::{GitError, GitStep as _};
 use crate::gitdir;
 
 const RECORD: &str = "record.json";

@@ -53,12 +53,12 @@ const MEMORY_WINDOW: usize = 16 << 10;
 /// What one session wrote.
 #[derive(Debug)]
 pub struct Journal {
-    store: Store,
+    store: JournalStorage,
     head: u64,
 }
 
 #[derive(Debug)]
-enum Store {
+enum JournalStorage {
     Ring(Box<Ring>),
     Memory(Vec<u8>),
 }
@@ -88,7 +88,7 @@ pub struct SyncJob {
 impl Journal {
     /// A journal that keeps nothing.
     pub fn memory() -> Self {
-        Self { store: Store::Memory(vec![0; MEMORY_WINDOW]), head: 0 }
+        Self { store: JournalStorage::Memory(vec![0; MEMORY_WINDOW]), head: 0 }
     }
 
     /// Opens the journal at `path`, or creates it with `capacity` bytes. What was there is to be replayed before
@@ -144,7 +144,7 @@ impl Journal {
         })?;
         let mut ring = Ring::map(file, capacity, Slots::fresh(path, header.ring_id))?;
         ring.prepare(0)?;
-        Ok(Self { store: Store::Ring(Box::new(ring)), head: 0 })
+        Ok(Self { store: JournalStorage::Ring(Box::new(ring)), head: 0 })
     }
 
     fn resume(path: &Path, recovered: &Recovered, generation: u64) -> io::Result<Self> {
@@ -163,25 +163,25 @@ impl Journal {
         ring.map.store(layout::HEAD, recovered.to);
         // Only now: a head that an earlier boot left unsynced must not be taken for one of this boot.
         layout::stamp(&ring.file, generation)?;
-        Ok(Self { store: Store::Ring(Box::new(ring)), head: recovered.to })
+        Ok(Self { store: JournalStorage::Ring(Box::new(ring)), head: recovered.to })
     }
 
     /// Whether the death of this process leaves anything to recover.
     pub fn is_on_disk(&self) -> bool {
-        matches!(self.store, Store::Ring(_))
+        matches!(self.store, JournalStorage::Ring(_))
     }
 
     /// Where to read the next output into; never empty.
     pub fn space(&mut self) -> &mut [u8] {
         let head = self.head;
-        if let Store::Ring(ring) = &mut self.store
+        if let JournalStorage::Ring(ring) = &mut self.store
             && let Err(err) = ring.make_writable(head)
         {
             self.give_up(&err);
         }
         match &mut self.store {
-            Store::Memory(buffer) => buffer,
-            Store::Ring(ring) => {
+            JournalStorage::Memory(buffer) => buffer,
+            JournalStorage::Ring(ring) => {
                 let place = ring.place(head, ring.room(head));
                 ring.map.bytes_mut(place)
             }
@@ -197,23 +197,23 @@ impl Journal {
     /// Takes note that `n` bytes were read into [`Journal::space`], and gives them back for parsing.
     pub fn commit(&mut self, n: usize) -> &[u8] {
         let start = self.head;
-        if let Store::Ring(ring) = &mut self.store {
+        if let JournalStorage::Ring(ring) = &mut self.store {
             let end = start + (n as u64).min(ring.room(start));
             if let Err(err) = ring.commit(start..end) {
                 let read = ring.map.bytes_mut(ring.place(start, end - start)).to_vec();
                 self.give_up(&err);
-                if let Store::Memory(buffer) = &mut self.store {
+                if let JournalStorage::Memory(buffer) = &mut self.store {
                     buffer[..read.len()].copy_from_slice(&read);
                 }
             }
         }
         match &mut self.store {
-            Store::Memory(buffer) => {
+            JournalStorage::Memory(buffer) => {
                 let n = n.min(buffer.len());
                 self.head += n as u64;
                 &buffer[..n]
             }
-            Store::Ring(ring) => {
+            JournalStorage::Ring(ring) => {
                 let n = (n as u64).min(ring.room(start));
                 self.head += n;
                 ring.map.bytes_mut(ring.place(start, n))
@@ -223,7 +223,7 @@ impl Journal {
 
     /// Takes note of the terminal's size from here on.
     pub fn resized(&mut self, size: TerminalSize) {
-        let Store::Ring(ring) = &mut self.store else { return };
+        let JournalStorage::Ring(ring) = &mut self.store else { return };
         if ring.size == Some(size) {
             return;
         }
@@ -241,20 +241,20 @@ impl Journal {
 
     /// Whether a checkpoint is wanted, before the ring or the table of sizes overwrites what follows the last one.
     pub fn due(&self) -> bool {
-        let Store::Ring(ring) = &self.store else { return false };
+        let JournalStorage::Ring(ring) = &self.store else { return false };
         let unsaved = self.head.saturating_sub(ring.slots.position);
         unsaved >= ring.capacity / 2 || ring.resizes.saturating_sub(ring.slots.resizes) >= MAX_RESIZES * 3 / 4
     }
 
     /// Stores the terminal's state at this position.
     pub fn checkpoint(&mut self, blob: &[u8]) -> io::Result<()> {
-        let Store::Ring(ring) = &mut self.store else { return Ok(()) };
+        let JournalStorage::Ring(ring) = &mut self.store else { return Ok(()) };
         ring.slots.write(self.head, ring.resizes, blob)
     }
 
     /// The work of bringing everything so far to disk; `None` where there is none.
     pub fn sync_job(&mut self) -> io::Result<Option<SyncJob>> {
-        let Store::Ring(ring) = &mut self.store else { return Ok(None) };
+        let JournalStorage::Ring(ring) = &mut self.store else { return Ok(None) };
         Ok(Some(SyncJob { ring: ring.file.try_clone()?, slot: ring.slots.take_unsynced(), head: self.head }))
     }
 }

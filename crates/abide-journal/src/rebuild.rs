@@ -21,16 +21,16 @@ const NEW_PROGRAM: &[u8] =
 \x1b[?2004l\x1b[?1l\x1b>\x1b[<99u\x1b[0 q\x1b[?25h\x1b[m\x1b]104\x07\x1b]110\x07\x1b]111\x07\x1b]112\x07";
 
 /// A journal to go on with, and the terminal that it tells of.
-pub struct Rebuilt {
+pub struct RebuiltJournal {
     pub journal: Journal,
     pub term: Term,
     /// Whether what wrote it is what runs now.
-    pub program: Program,
+    pub program: ProgramContinuity,
 }
 
 /// Whether a session's program is the one that an earlier mux had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Program {
+pub enum ProgramContinuity {
     Same,
     New,
 }
@@ -51,8 +51,9 @@ pub fn rebuild(
     generation: u64,
     size: TerminalSize,
     old_screen: OldScreen,
-) -> Rebuilt {
-    let empty = |journal| Rebuilt { journal, term: blank(options, size), program: Program::New };
+) -> RebuiltJournal {
+    let empty =
+        |journal| RebuiltJournal { journal, term: blank(options, size), program: ProgramContinuity::New };
     if options.journal_bytes == 0 {
         return empty(Journal::memory());
     }
@@ -83,8 +84,8 @@ pub fn rebuild(
         }
     }
     attempts.succeeded();
-    let program = if earlier_run { Program::New } else { Program::Same };
-    Rebuilt { journal, term, program }
+    let program = if earlier_run { ProgramContinuity::New } else { ProgramContinuity::Same };
+    RebuiltJournal { journal, term, program }
 }
 
 fn replay(recovered: &Recovered, options: &MuxOptions, size: TerminalSize) -> Term {

@@ -6,7 +6,7 @@ use abide_term::row_text;
 use abide_term::style_codes;
 use abide_term::{Attrs, Cell, Color, Options, Style, Term, Underline};
 use abide_wire::protocol;
-use abide_wire::protocol::{Format, Refusal, Snapshot, SnapshotReply, error_code};
+use abide_wire::protocol::{Format, RequestRefusal, Snapshot, SnapshotReply, error_code};
 use abide_wire::session::{SessionId, TerminalSize};
 
 /// Cell by cell, more than this would not fit into a reply.
@@ -24,12 +24,12 @@ const ATTRIBUTES: [(Attrs, &str); 8] = [
 ];
 
 /// Takes the snapshot of `term` that is asked for.
-pub fn take(id: &SessionId, term: &Term, ask: &Snapshot) -> Result<SnapshotReply, Refusal> {
+pub fn take(id: &SessionId, term: &Term, ask: &Snapshot) -> Result<SnapshotReply, RequestRefusal> {
     let (size, format) = (term.size(), ask.format);
     let range = rows(term, ask);
     if format == Format::Cells && range.len() * usize::from(size.cols) > MAX_CELLS {
         let text = "that many cells do not fit into a reply; ask for fewer lines at a time, or for text";
-        return Err(Refusal::new(error_code::TOO_LARGE, text));
+        return Err(RequestRefusal::new(error_code::TOO_LARGE, text));
     }
     let (mut lines, mut cells) = (Vec::new(), Vec::new());
     let mut take_row = |row: &[Cell]| match format {
@@ -87,7 +87,7 @@ pub fn drawn_by(
     size: TerminalSize,
     output: &[u8],
     ask: &Snapshot,
-) -> Result<SnapshotReply, Refusal> {
+) -> Result<SnapshotReply, RequestRefusal> {
     let size = abide_term::Size { cols: size.cols, rows: size.rows };
     let lines = output.iter().filter(|byte| **byte == b'\n').count();
     let mut term = Term::new(size, Options { scrollback: lines, ..Options::default() });

@@ -30,7 +30,7 @@ use abide_sys::signals::{ArrivedSignal, SignalFd};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{LINK_VERSION, SessionInfo, ToKeeper, ToMux};
-use abide_wire::session::{Exit, SessionId, SpawnSpec, TerminalSize};
+use abide_wire::session::{ProcessExit, SessionId, SpawnSpec, TerminalSize};
 use abide_wire::socket::SocketFile;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -46,7 +46,7 @@ use mux_process::Mux;
 use reserve::Reserve;
 use spawn::SpawnError;
 use stop::{OutsideSignal, Phase, Stop};
-use takeover::Upgrade;
+use takeover::PendingUpgrade;
 
 /// How long a mux may take to bring its journals to disk and go.
 const RETIRE_WITHIN: Duration = Duration::from_secs(2);
@@ -74,7 +74,7 @@ struct Keeper {
     /// What ended the mux, if another process did.
     outside: Option<OutsideSignal>,
     stop: Option<Stop>,
-    upgrade: Option<Upgrade>,
+    upgrade: Option<PendingUpgrade>,
 }
 
 /// A session whose terminal we hold: until its process ended *and* the mux has read what it left.
@@ -83,7 +83,7 @@ struct KeeperSession {
     spec: SpawnSpec,
     pid: Pid,
     master: OwnedFd,
-    exit: Option<(Exit, Instant)>,
+    exit: Option<(ProcessExit, Instant)>,
 }
 
 /// Runs a keeper to its end; gives the process's exit code. Call it with one thread: signals are blocked for it alone.
@@ -181,8 +181,8 @@ impl Keeper {
 
     fn on_exit(&mut self, pid: Pid, status: WaitStatus) {
         let exit = match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, Some(signal)) => Exit::Signal(signal),
+            (Some(code), _) => ProcessExit::Code(code),
+            (None, Some(signal)) => ProcessExit::Signal(signal),
             (None, None) => return,
         };
         if self.mux.pid() == Some(pid) {

@@ -30,14 +30,14 @@ pub(super) struct Mux {
     /// When the next one is to be started; `None` while none is wanted.
     start_at: Option<Instant>,
     retired: bool,
-    running: Option<Running>,
+    running: Option<RunningMux>,
     /// Since when there has been none that lived for a while.
     absent_since: Instant,
     /// Why none could be started, as it was said last.
     complaint: String,
 }
 
-struct Running {
+struct RunningMux {
     pid: Pid,
     link: Option<Link>,
     /// Its number may belong to another process by now.
@@ -116,7 +116,7 @@ impl Mux {
         command.args(arguments).stdin(Stdio::from(theirs.into_fd())).stdout(Stdio::null());
         signals::start_fresh(&mut command);
         let pid = Pid::from_child(&command.spawn()?);
-        self.running = Some(Running {
+        self.running = Some(RunningMux {
             pid,
             link: Some(ours),
             reaped: false,
@@ -145,7 +145,7 @@ impl Mux {
 
     /// Sends what waits, as far as there is room.
     pub fn flush(&mut self) {
-        let Some(Running { link: Some(link), queue, .. }) = &mut self.running else { return };
+        let Some(RunningMux { link: Some(link), queue, .. }) = &mut self.running else { return };
         while let Some((message, fd)) = queue.front() {
             let fds: Vec<_> = fd.iter().map(AsFd::as_fd).collect();
             match link.send(message, &fds) {
@@ -170,7 +170,7 @@ impl Mux {
 
     /// Ends a mux that has had its time to get ready.
     pub fn check(&mut self, now: Instant) {
-        let late = |running: &Running| !running.ready && running.started + READY_WITHIN <= now;
+        let late = |running: &RunningMux| !running.ready && running.started + READY_WITHIN <= now;
         if self.running.as_ref().is_some_and(late) {
             self.abandon("it did not get ready in time");
         }
@@ -178,7 +178,7 @@ impl Mux {
 
     /// Ends the mux by force: it keeps nothing that the journal and the keeper do not have.
     pub fn abandon(&mut self, why: &str) {
-        if let Some(Running { pid, link: Some(_), .. }) = &self.running {
+        if let Some(RunningMux { pid, link: Some(_), .. }) = &self.running {
             tracing::warn!(pid = pid.as_raw_nonzero(), why, "replacing the mux");
         }
         self.cut_off();

@@ -11,7 +11,7 @@ use crate::upgrade::{SavedSession, UpgradeState};
 use crate::{Keeper, KeeperSession, RETIRE_WITHIN};
 
 /// The new binary was found fit; the old mux is on its way out.
-pub(super) struct Upgrade {
+pub(super) struct PendingUpgrade {
     pub exe: OsText,
     pub retired_by: Instant,
 }
@@ -26,7 +26,7 @@ impl Keeper {
         };
         match fit {
             Ok(()) => {
-                self.upgrade = Some(Upgrade { exe, retired_by: Instant::now() + RETIRE_WITHIN });
+                self.upgrade = Some(PendingUpgrade { exe, retired_by: Instant::now() + RETIRE_WITHIN });
                 self.mux.retire();
             }
             Err(text) => self.mux.send(ToMux::UpgradeFailed { text }, None),

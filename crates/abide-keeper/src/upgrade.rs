@@ -17,7 +17,7 @@ use abide_sys::run::{self, RunError};
 use abide_sys::signals;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::os_text::OsText;
-use abide_wire::session::{Exit, SpawnSpec};
+use abide_wire::session::{ProcessExit, SpawnSpec};
 use abide_wire::socket::SocketFile;
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
@@ -34,7 +34,7 @@ const PROBE_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a binary says about itself when asked `capsule probe`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Probe {
+struct BinaryProbe {
     version: String,
     keeper_state: Vec<u32>,
 }
@@ -42,7 +42,7 @@ struct Probe {
 /// The answer to `capsule probe`, for the command line to print.
 pub fn probe() -> String {
     let versions = STATE_VERSIONS.to_vec();
-    serde_json::json!(Probe { version: env!("CARGO_PKG_VERSION").to_owned(), keeper_state: versions })
+    serde_json::json!(BinaryProbe { version: env!("CARGO_PKG_VERSION").to_owned(), keeper_state: versions })
         .to_string()
 }
 
@@ -64,7 +64,7 @@ pub(super) struct SavedSession {
     pub spec: SpawnSpec,
     pub pid: i32,
     pub master: RawFd,
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
 }
 
 /// The state with its version, which is read before anything else is.
@@ -78,7 +78,7 @@ struct Versioned<T> {
 /// Asks the new binary whether it can take over from us. The answer is awaited for a few seconds at most.
 pub(super) fn check(exe: &Path) -> Result<(), String> {
     let answer = ask(exe).map_err(|err| format!("{} can not be asked: {err}", exe.display()))?;
-    let probe: Probe = serde_json::from_slice(&answer)
+    let probe: BinaryProbe = serde_json::from_slice(&answer)
         .map_err(|_| format!("{} is no abide that can take over", exe.display()))?;
     if probe.keeper_state.contains(&STATE_VERSION) {
         return Ok(());

@@ -79,7 +79,7 @@ impl Says {
 
 /// What one source says about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence {
+pub struct ActivityEvidence {
     pub source: Source,
     pub says: Says,
     /// For how long it has been saying so.
@@ -90,7 +90,7 @@ pub struct Evidence {
     pub question: Option<String>,
 }
 
-impl Evidence {
+impl ActivityEvidence {
     /// Whether it is what an operator would see too.
     fn is_seen(&self) -> bool {
         matches!(self.source, Source::Title | Source::Screen)
@@ -177,8 +177,8 @@ pub fn starting(age: Duration) -> Activity {
 
 /// Decides what a session is doing that was last taken to do `before` and has written nothing for `quiet`. A statement
 /// of an earlier run must not be among the `evidence`.
-pub fn decide(evidence: &[Evidence], quiet: Duration, before: Doing) -> Activity {
-    let mut evidence: Vec<&Evidence> = evidence.iter().collect();
+pub fn decide(evidence: &[ActivityEvidence], quiet: Duration, before: Doing) -> Activity {
+    let mut evidence: Vec<&ActivityEvidence> = evidence.iter().collect();
     evidence.sort_by_key(|one| one.source);
     let Some((first, weaker)) = evidence.split_first() else {
         return Activity {
@@ -211,7 +211,7 @@ pub fn decide(evidence: &[Evidence], quiet: Duration, before: Doing) -> Activity
     activity
 }
 
-fn verdict(winner: &Evidence, because: Option<String>) -> Activity {
+fn verdict(winner: &ActivityEvidence, because: Option<String>) -> Activity {
     Activity {
         doing: winner.says.doing(),
         age: winner.age,
@@ -223,14 +223,14 @@ fn verdict(winner: &Evidence, because: Option<String>) -> Activity {
 }
 
 struct Ruling<'a> {
-    winner: &'a Evidence,
+    winner: &'a ActivityEvidence,
     /// Why it is not the strongest source that is believed.
     because: Option<String>,
     /// When that may change by itself.
     from: Option<Duration>,
 }
 
-fn rule<'a>(first: &'a Evidence, weaker: &[&'a Evidence], quiet: Duration) -> Ruling<'a> {
+fn rule<'a>(first: &'a ActivityEvidence, weaker: &[&'a ActivityEvidence], quiet: Duration) -> Ruling<'a> {
     let dispute = Dispute { first, weaker };
     if let Some(question) = dispute.unseen_question() {
         return dispute.over(question, "which can not tell that");
@@ -253,64 +253,71 @@ fn rule<'a>(first: &'a Evidence, weaker: &[&'a Evidence], quiet: Duration) -> Ru
 
 /// The strongest word, and what the others say.
 struct Dispute<'a, 'b> {
-    first: &'a Evidence,
-    weaker: &'b [&'a Evidence],
+    first: &'a ActivityEvidence,
+    weaker: &'b [&'a ActivityEvidence],
 }
 
 impl<'a> Dispute<'a, '_> {
-    fn over(&self, winner: &'a Evidence, why: &str) -> Ruling<'a> {
+    fn over(&self, winner: &'a ActivityEvidence, why: &str) -> Ruling<'a> {
         let because = Some(format!("{}; {}, {why}", winner.detail, self.first.detail));
         Ruling { winner, because, from: None }
     }
 
     /// The strongest word stands until it has been so for `limit`.
-    fn over_after(&self, been: Duration, limit: Duration, winner: &'a Evidence, why: &str) -> Ruling<'a> {
+    fn over_after(
+        &self,
+        been: Duration,
+        limit: Duration,
+        winner: &'a ActivityEvidence,
+        why: &str,
+    ) -> Ruling<'a> {
         if been >= limit {
             return self.over(winner, why);
         }
         Ruling { winner: self.first, because: None, from: Some(limit - been) }
     }
 
-    fn find(&self, wanted: impl Fn(&Evidence) -> bool) -> Option<&'a Evidence> {
+    fn find(&self, wanted: impl Fn(&ActivityEvidence) -> bool) -> Option<&'a ActivityEvidence> {
         self.weaker.iter().copied().find(|one| wanted(one))
     }
 
     /// A question, where the strongest source can not tell one from work.
-    fn unseen_question(&self) -> Option<&'a Evidence> {
+    fn unseen_question(&self) -> Option<&'a ActivityEvidence> {
         let blind = self.first.says == Says::Busy
             || (self.first.source == Source::Title && self.first.says != Says::NeedsInput);
         self.find(|one| blind && one.says == Says::NeedsInput)
     }
 
     /// The error that ended a turn of which the strongest source only says that it is over.
-    fn failed_turn(&self) -> Option<&'a Evidence> {
+    fn failed_turn(&self) -> Option<&'a ActivityEvidence> {
         self.find(|one| self.first.says == Says::Idle && one.says == Says::Failed)
     }
 
     /// What still runs after a turn that is over. The agent's registry knows of it; else it is only seen, and what is seen
     /// does not overrule the program and its registry.
-    fn work_behind(&self) -> Option<&'a Evidence> {
+    fn work_behind(&self) -> Option<&'a ActivityEvidence> {
         let only_the_turn = matches!(self.first.source, Source::Hook | Source::Transcript | Source::Title);
-        let believed = |one: &Evidence| only_the_turn || one.source == Source::Registry;
+        let believed = |one: &ActivityEvidence| only_the_turn || one.source == Source::Registry;
         self.find(|one| self.first.says == Says::Idle && one.says == Says::Background && believed(one))
     }
 
     /// What changed after the strongest word. No hook is called when the operator interrupts, refuses or allows something,
     /// and not every agent writes it down; nor does a transcript hold how each turn failed.
-    fn later_change(&self) -> Option<&'a Evidence> {
+    fn later_change(&self) -> Option<&'a ActivityEvidence> {
         let first = self.first;
-        let differs = |one: &Evidence| one.says.doing() != first.says.doing();
-        let can_tell = |one: &Evidence| one.says != Says::Busy || first.says != Says::NeedsInput;
+        let differs = |one: &ActivityEvidence| one.says.doing() != first.says.doing();
+        let can_tell = |one: &ActivityEvidence| one.says != Says::Busy || first.says != Says::NeedsInput;
         let confirmed = self.weaker.iter().any(|one| one.is_seen() && !differs(one));
-        let counts = |one: &Evidence| one.is_seen() || (one.source == Source::Transcript && !confirmed);
+        let counts =
+            |one: &ActivityEvidence| one.is_seen() || (one.source == Source::Transcript && !confirmed);
         let misses = matches!(first.source, Source::Hook | Source::Transcript);
         self.find(|one| misses && counts(one) && one.age < first.age && differs(one) && can_tell(one))
     }
 
     /// The end of work of which the strongest source may never have heard.
-    fn unheard_end(&self) -> Option<&'a Evidence> {
+    fn unheard_end(&self) -> Option<&'a ActivityEvidence> {
         let works = matches!(self.first.says, Says::Working | Says::Busy);
-        let ended = |one: &Evidence| matches!(one.says, Says::Idle | Says::Failed | Says::NeedsInput);
+        let ended = |one: &ActivityEvidence| matches!(one.says, Says::Idle | Says::Failed | Says::NeedsInput);
         self.find(|one| works && ended(one) && one.source != Source::Processes)
     }
 }

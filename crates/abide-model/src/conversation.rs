@@ -55,7 +55,7 @@ pub enum Located {
 
 /// A transcript on disk that could be a session's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct TranscriptCandidate {
     /// The agent's id of the conversation.
     pub id: String,
     pub path: PathBuf,
@@ -86,7 +86,7 @@ pub enum Typed {
 
 /// The conversation that a session is bound to.
 #[derive(Debug, Clone, Copy)]
-pub struct Bound<'a> {
+pub struct BoundConversation<'a> {
     pub id: &'a str,
     /// Where its transcript is.
     pub located: &'a Located,
@@ -110,7 +110,7 @@ pub struct Beginning<'a> {
     /// What the operator's arguments say.
     pub typed: &'a Typed,
     /// The conversation it is in.
-    pub bound: Option<Bound<'a>>,
+    pub bound: Option<BoundConversation<'a>>,
     /// An id made for this start; `None` if the agent takes none.
     pub minted: Option<&'a str>,
     /// Whether the agent can be told to resume an id.
@@ -120,7 +120,7 @@ pub struct Beginning<'a> {
     /// Whether it runs a command of the operator's own. Such a wrapper may not have passed an id on, so that what
     /// successive runs of the session wrote is told apart by time alone.
     pub wrapped: bool,
-    pub candidates: &'a [Candidate],
+    pub candidates: &'a [TranscriptCandidate],
     /// Every id that any other session was ever in.
     pub claimed: &'a [&'a str],
     /// Whether another session whose conversation is not known runs the same agent in the same directory: what lies
@@ -159,7 +159,7 @@ pub struct Discovery<'a> {
     pub created: Timestamp,
     /// The directory it runs in, without links.
     pub cwd: &'a Path,
-    pub candidates: &'a [Candidate],
+    pub candidates: &'a [TranscriptCandidate],
     /// Every id that any other session was ever in.
     pub claimed: &'a [&'a str],
     /// Whether another session whose conversation is not known runs the same agent in the same directory.
@@ -173,12 +173,12 @@ pub struct Discovery<'a> {
 }
 
 impl<'a> Discovery<'a> {
-    fn is_shown(&self, candidate: &Candidate) -> bool {
+    fn is_shown(&self, candidate: &TranscriptCandidate) -> bool {
         self.shown.contains(&candidate.id)
     }
 
     /// Whether the transcript can be the session's own.
-    fn may_be_own(&self, candidate: &Candidate) -> bool {
+    fn may_be_own(&self, candidate: &TranscriptCandidate) -> bool {
         let since_a_turn = match self.first_turn {
             FirstTurn::NotYet => false,
             FirstTurn::Unknown => self.is_shown(candidate),
@@ -194,8 +194,9 @@ impl<'a> Discovery<'a> {
     }
 
     /// The session's own transcript, as far as that can be told, the newest of several that it wrote.
-    pub fn own(&self) -> Decided<Option<&'a Candidate>> {
-        let mut own: Vec<&Candidate> = self.candidates.iter().filter(|one| self.may_be_own(one)).collect();
+    pub fn own(&self) -> Decided<Option<&'a TranscriptCandidate>> {
+        let mut own: Vec<&TranscriptCandidate> =
+            self.candidates.iter().filter(|one| self.may_be_own(one)).collect();
         if own.iter().any(|one| self.is_shown(one)) {
             own.retain(|one| self.is_shown(one));
         }
@@ -269,7 +270,7 @@ pub fn begin(facts: &Beginning<'_>) -> Decided<Begin> {
     }
 }
 
-fn go_on(facts: &Beginning<'_>, bound: Bound<'_>) -> Decided<Begin> {
+fn go_on(facts: &Beginning<'_>, bound: BoundConversation<'_>) -> Decided<Begin> {
     let id = bound.id.to_owned();
     let named_it = matches!(facts.typed, Typed::Conversation(Some(typed)) if typed == bound.id);
     match bound.located {

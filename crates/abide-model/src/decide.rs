@@ -45,7 +45,7 @@ pub enum ExitChoice {
 
 /// What is known when an instance ends.
 #[derive(Debug, Clone, Copy)]
-pub struct Leaving {
+pub struct EndFacts {
     /// The policy of the launch if it had one, else of the workspace, else the default.
     pub policy: Policy,
     /// How it came to stop.
@@ -65,7 +65,7 @@ pub enum Leave {
 ///
 /// What holds work is kept before anybody is asked about it: a question that is never answered, because the terminal went
 /// away or the machine did, then has its harmless answer already.
-pub fn leave(facts: &Leaving) -> Decided<Leave> {
+pub fn leave(facts: &EndFacts) -> Decided<Leave> {
     match facts.stopped {
         Stopped::Signalled => {
             return Decided::new(
@@ -118,8 +118,8 @@ mod tests {
     const VERDICTS: [Verdict; 4] = [Verdict::Clean, Verdict::Dirty, Verdict::Unpushed, Verdict::Unknown];
     const POLICIES: [Policy; 3] = [Policy::Ask, Policy::Keep, Policy::Clean];
 
-    fn leaving(policy: Policy, stopped: Stopped, verdict: Verdict) -> Leaving {
-        Leaving { policy, stopped, verdict }
+    fn leaving(policy: Policy, stopped: Stopped, verdict: Verdict) -> EndFacts {
+        EndFacts { policy, stopped, verdict }
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct DirIdentity {
 
 /// One change of status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct StatusChange {
     pub at: Timestamp,
     /// To which state, e.g. `restorable (kept)`.
     pub to: String,
@@ -120,7 +120,7 @@ pub struct Instance {
     pub last_session: u32,
     /// How it came to be what it is, oldest first.
     #[serde(default)]
-    pub history: Vec<Change>,
+    pub history: Vec<StatusChange>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -231,7 +231,7 @@ impl Instance {
     /// Adds what happened at `at` in the present status to the history.
     pub(crate) fn note(&mut self, because: String, decided_by: Option<DecidedBy>, at: Timestamp) {
         let to = self.status.status.to_string();
-        self.history.push(Change { at, to, because, decided_by, extra: Extra::new() });
+        self.history.push(StatusChange { at, to, because, decided_by, extra: Extra::new() });
         let surplus = self.history.len().saturating_sub(HISTORY);
         self.history.drain(..surplus);
     }

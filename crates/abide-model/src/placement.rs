@@ -15,7 +15,7 @@ use crate::decide::Decided;
 
 /// What is known about a process and the systemd around it. Gathered elsewhere; the decisions look at nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct PlacementFacts {
     /// Whether systemd runs this machine.
     pub systemd: bool,
     /// Why the operator's user manager makes no units; `None` as far as it does.
@@ -145,7 +145,7 @@ pub enum Fate {
 }
 
 /// Decides where a supervisor goes. `may_enable_linger`: whether the operator lets us turn it on for them.
-pub fn decide(mode: UnitMode, facts: &Facts, may_enable_linger: bool) -> Decided<Placement> {
+pub fn decide(mode: UnitMode, facts: &PlacementFacts, may_enable_linger: bool) -> Decided<Placement> {
     let plain = Placement::Plain(fate(facts));
     match mode {
         UnitMode::Off => return Decided::new(plain, "the configuration says so"),
@@ -170,7 +170,7 @@ pub fn decide(mode: UnitMode, facts: &Facts, may_enable_linger: bool) -> Decided
 }
 
 /// What the next logout does to a daemon that stays where the process is.
-pub fn fate(facts: &Facts) -> Fate {
+pub fn fate(facts: &PlacementFacts) -> Fate {
     let with_manager = |end: ManagerEnd| match end {
         ManagerEnd::Shutdown | ManagerEnd::TmuxServer => Fate::Survives,
         ManagerEnd::LastLogout => Fate::Lost,
@@ -188,7 +188,7 @@ pub fn fate(facts: &Facts) -> Fate {
 }
 
 /// Whether no logout and no service ends a daemon that stays where the process is, whatever is configured.
-fn is_out_of_reach(facts: &Facts) -> bool {
+fn is_out_of_reach(facts: &PlacementFacts) -> bool {
     match &facts.home {
         Home::Elsewhere | Home::Manager(ManagerEnd::Shutdown) => true,
         Home::Service { kills: Some(false), manager, .. } => {
@@ -199,7 +199,7 @@ fn is_out_of_reach(facts: &Facts) -> bool {
 }
 
 /// What ends a daemon that stays where the process is, about `subject`; `None` where nothing does before the shutdown.
-pub fn prospect(facts: &Facts, subject: &str) -> Option<String> {
+pub fn prospect(facts: &PlacementFacts, subject: &str) -> Option<String> {
     if is_out_of_reach(facts) {
         return None;
     }
@@ -222,12 +222,12 @@ pub fn prospect(facts: &Facts, subject: &str) -> Option<String> {
 
 /// What the operator should know about a supervisor that stayed a plain daemon because of `why`; `None` where nothing
 /// ends it.
-pub fn warning(facts: &Facts, why: &str) -> Option<String> {
+pub fn warning(facts: &PlacementFacts, why: &str) -> Option<String> {
     prospect(facts, "this session").map(|prospect| format!("{prospect}: {why}; {}", remedy(facts)))
 }
 
 /// What makes sessions survive a logout where no unit can be had.
-pub fn remedy(facts: &Facts) -> String {
+pub fn remedy(facts: &PlacementFacts) -> String {
     let user = &facts.user;
     match (&facts.manager_fault, &facts.linger_refused) {
         (_, Some(_)) if !facts.linger => {

@@ -45,7 +45,7 @@ impl Program {
 
 /// What is known when something is to be started.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct ProgramFacts<'a> {
     /// What the operator typed.
     pub requested: Option<&'a str>,
     /// The agent that the operator says it runs.
@@ -59,7 +59,7 @@ pub struct Wanted<'a> {
 }
 
 /// Decides what to run.
-pub fn choose(wanted: &Wanted<'_>) -> Decided<Program> {
+pub fn choose(wanted: &ProgramFacts<'_>) -> Decided<Program> {
     let named = |word: &str| match word {
         SHELL => Program::Shell,
         word if AGENTS.contains(&word) || wanted.described.contains(&word) => Program::Agent(word.to_owned()),
@@ -83,36 +83,36 @@ pub fn choose(wanted: &Wanted<'_>) -> Decided<Program> {
 mod tests {
     use super::*;
 
-    const NOTHING: Wanted<'_> =
-        Wanted { requested: None, runs_as: None, configured: None, described: &[], installed: &[] };
+    const NOTHING: ProgramFacts<'_> =
+        ProgramFacts { requested: None, runs_as: None, configured: None, described: &[], installed: &[] };
 
-    fn chosen(wanted: Wanted<'_>) -> Program {
+    fn chosen(wanted: ProgramFacts<'_>) -> Program {
         choose(&wanted).decision
     }
 
     #[test]
     fn what_was_asked_for_comes_before_the_default_and_that_before_what_is_there() {
         let agent = |name: &str| Program::Agent(name.to_owned());
-        let full = Wanted {
+        let full = ProgramFacts {
             requested: Some("codex"),
             configured: Some("gemini"),
             installed: &["claude"],
             ..NOTHING
         };
         assert_eq!(chosen(full), agent("codex"));
-        assert_eq!(chosen(Wanted { requested: None, ..full }), agent("gemini"));
-        assert_eq!(chosen(Wanted { requested: None, configured: None, ..full }), agent("claude"));
+        assert_eq!(chosen(ProgramFacts { requested: None, ..full }), agent("gemini"));
+        assert_eq!(chosen(ProgramFacts { requested: None, configured: None, ..full }), agent("claude"));
         assert_eq!(chosen(NOTHING), Program::Shell);
     }
 
     #[test]
     fn any_command_can_be_run_and_a_described_one_is_an_agent() {
-        let asked = |word| Wanted { requested: Some(word), described: &["mine"], ..NOTHING };
+        let asked = |word| ProgramFacts { requested: Some(word), described: &["mine"], ..NOTHING };
         assert_eq!(chosen(asked("shell")), Program::Shell);
         assert_eq!(chosen(asked("mine")), Program::Agent("mine".into()));
         assert_eq!(chosen(asked("/usr/bin/htop")), Program::Command("/usr/bin/htop".into()));
         assert_eq!(chosen(asked("/usr/bin/htop")).name(), "htop");
-        let wrapper = chosen(Wanted { runs_as: Some("claude"), ..asked("./w.sh") });
+        let wrapper = chosen(ProgramFacts { runs_as: Some("claude"), ..asked("./w.sh") });
         assert_eq!((wrapper.name().as_str(), wrapper.agent()), ("w.sh", Some("claude")));
     }
 }

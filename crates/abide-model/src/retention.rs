@@ -13,12 +13,12 @@ pub struct TrashedDir {
     /// How much room it takes, in bytes.
     pub bytes: u64,
     /// Whether it may hold something that exists nowhere else.
-    pub contents: Contents,
+    pub contents: TrashContents,
 }
 
 /// What is known of what an instance directory in the trash holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contents {
+pub enum TrashContents {
     /// It was examined before it was removed, and certainly holds nothing that exists nowhere else.
     NoWork,
     /// It holds work, it could not be examined, or something in it was only taken for no work, say because of its name.
@@ -42,7 +42,10 @@ pub fn expired(held: &[TrashedDir], limits: Limits, now: Timestamp) -> Vec<Decid
     for (index, instance_dir) in held.iter().enumerate() {
         let reason = if instance_dir.since.age(now) > limits.keep {
             "it is older than the trash keeps things"
-        } else if left > limits.bytes && instance_dir.contents == Contents::NoWork && index + 1 < held.len() {
+        } else if left > limits.bytes
+            && instance_dir.contents == TrashContents::NoWork
+            && index + 1 < held.len()
+        {
             "it is the oldest without work of more than the trash holds"
         } else {
             continue;
@@ -70,7 +73,7 @@ mod tests {
         let instance_dir = |(index, &(days, bytes)): (usize, &(i64, u64))| TrashedDir {
             since: Timestamp(now.0 - days * DAY),
             bytes,
-            contents: if work.contains(&index) { Contents::PerhapsWork } else { Contents::NoWork },
+            contents: if work.contains(&index) { TrashContents::PerhapsWork } else { TrashContents::NoWork },
         };
         let held: Vec<TrashedDir> = held.iter().enumerate().map(instance_dir).collect();
         expired(&held, LIMITS, now).into_iter().map(|decided| decided.decision).collect()

@@ -105,7 +105,7 @@ pub struct AgentBelow {
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit {
+pub struct SessionExit {
     /// Its exit code, if it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
@@ -127,7 +127,7 @@ pub struct Exit {
     pub extra: Extra,
 }
 
-impl std::fmt::Display for Exit {
+impl std::fmt::Display for SessionExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.code, self.signal) {
             (Some(code), _) => write!(f, "exit {code}"),
@@ -138,7 +138,7 @@ impl std::fmt::Display for Exit {
     }
 }
 
-impl Exit {
+impl SessionExit {
     /// Of a session that could not be started beside the others. The next resume tries it again.
     pub fn not_started(why: &str, at: Timestamp) -> Self {
         Self {
@@ -239,7 +239,7 @@ pub struct Session {
     pub attached: Option<Timestamp>,
     /// How its process ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
+    pub exit: Option<SessionExit>,
     /// What was left open when its agent last ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruption: Option<Interruption>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::activity::{Doing, Says};
 use crate::choice::choices;
 use crate::decide::Decided;
-use crate::session::Exit;
+use crate::session::SessionExit;
 
 choices! {
     /// In the middle of what an agent's process ended.
@@ -66,7 +66,7 @@ pub fn interruption(last: &LastActivity) -> Option<Interruption> {
 /// What is known of a session whose process has ended.
 #[derive(Debug, Clone)]
 pub struct SessionEnd<'a> {
-    pub exit: &'a Exit,
+    pub exit: &'a SessionExit,
     /// Whether it ran an agent.
     pub is_agent: bool,
     /// Whether anything was said in its conversation.
@@ -135,8 +135,16 @@ mod tests {
     use crate::instance::Extra;
     use crate::time::Timestamp;
 
-    fn exit(code: Option<i32>, signal: Option<i32>) -> Exit {
-        Exit { code, signal, stopped: false, at: Timestamp(0), why: None, cut: None, extra: Extra::new() }
+    fn exit(code: Option<i32>, signal: Option<i32>) -> SessionExit {
+        SessionExit {
+            code,
+            signal,
+            stopped: false,
+            at: Timestamp(0),
+            why: None,
+            cut: None,
+            extra: Extra::new(),
+        }
     }
 
     #[derive(Default, Clone, Copy)]
@@ -206,7 +214,7 @@ mod tests {
 
     #[test]
     fn being_ended_with_the_instance_is_no_decision_about_the_session() {
-        let exit = Exit { stopped: true, ..exit(None, Some(15)) };
+        let exit = SessionExit { stopped: true, ..exit(None, Some(15)) };
         let end = SessionEnd {
             exit: &exit,
             is_agent: true,

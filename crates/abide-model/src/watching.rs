@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::SessionId;
-use crate::activity::Evidence;
+use crate::activity::ActivityEvidence;
 
 /// Somebody who knows the agent of one session.
 pub trait Watcher: std::fmt::Debug {
@@ -37,7 +37,7 @@ pub struct WatcherInput<'a> {
 #[derive(Debug, Default)]
 pub struct WatcherFindings {
     /// What each source says.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<ActivityEvidence>,
     /// The conversation that the agent has changed to, as it says itself.
     pub conversation: Option<String>,
     /// The conversation that it seems to have changed to, by what it writes.

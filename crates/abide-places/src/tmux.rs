@@ -24,7 +24,7 @@ use abide_model::vars;
 use abide_sys::run::{self, RunError};
 use rustix::io::Errno;
 
-pub use attach::Client;
+pub use attach::TmuxClient;
 pub use pane::{GENERATION, HOME, ID, SESSION, TmuxPane, home_mark};
 
 use crate::host::{answers, eventually};
@@ -101,11 +101,11 @@ pub struct Window<'a> {
 
 /// One tmux server, whether it runs or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct TmuxServer {
     socket: PathBuf,
 }
 
-impl Server {
+impl TmuxServer {
     /// The server of this login, as `tmux -L abide` finds it.
     pub fn here() -> Self {
         let set = std::env::var_os(vars::TMUX_TMPDIR).map(PathBuf::from);

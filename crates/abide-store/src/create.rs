@@ -7,7 +7,7 @@ use abide_sys::{atomic, crash};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::error::{Doing as _, Error, IoFailure, Result};
+use crate::error::{Error, IoFailure, Result, StoreStep as _};
 use crate::layout::{INSTANCES, JOURNAL, LOCK, MANIFEST, RUN, STATE, TRASH, TrashName};
 use crate::staging::Staging;
 use crate::store::Store;

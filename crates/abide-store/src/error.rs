@@ -184,11 +184,11 @@ impl fmt::Display for IoFailure {
 impl std::error::Error for IoFailure {}
 
 /// Says what was being done, and to what, when the system refused.
-pub(crate) trait Doing<T> {
+pub(crate) trait StoreStep<T> {
     fn doing(self, what: &'static str, path: impl Into<PathBuf>) -> Result<T, IoFailure>;
 }
 
-impl<T> Doing<T> for rustix::io::Result<T> {
+impl<T> StoreStep<T> for rustix::io::Result<T> {
     fn doing(self, what: &'static str, path: impl Into<PathBuf>) -> Result<T, IoFailure> {
         self.map_err(|errno| IoFailure::new(what, path, errno))
     }

@@ -11,37 +11,37 @@ use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::dir;
-use crate::error::{Doing as _, Error, IoFailure, Result};
+use crate::error::{Error, IoFailure, Result, StoreStep as _};
 use crate::layout::{INSTANCES, MANIFEST, NO_WORK, TRASH, TrashName};
-use crate::lock::{self, Failure, Hold};
-use crate::manifest::{ManifestReader, Trouble};
+use crate::lock::{self, Hold, LockFailure};
+use crate::manifest::{ManifestReader, ManifestTrouble};
 use crate::staging::Staging;
 use crate::store::Store;
 
 /// Opens an instance directory, which must be a directory and not a link to one.
-fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, Trouble> {
+fn open(shelf: &OwnedFd, name: &str) -> Result<OwnedFd, ManifestTrouble> {
     dir::open(shelf, name).map_err(|errno| match errno {
-        Errno::NOENT => Trouble::Absent,
+        Errno::NOENT => ManifestTrouble::Absent,
         Errno::NOTDIR | Errno::LOOP => {
-            Trouble::Damaged(match dir::stat(shelf, name).map(|s| dir::kind(&s)) {
+            ManifestTrouble::Damaged(match dir::stat(shelf, name).map(|s| dir::kind(&s)) {
                 Ok(FileType::Symlink) => Damage::LINK,
                 _ => Damage::NOT_A_DIRECTORY,
             })
         }
-        Errno::ACCESS | Errno::PERM => Trouble::Damaged(Damage::unreadable("the directory", errno)),
-        errno => Trouble::System(errno),
+        Errno::ACCESS | Errno::PERM => ManifestTrouble::Damaged(Damage::unreadable("the directory", errno)),
+        errno => ManifestTrouble::System(errno),
     })
 }
 
 /// The manifest of the instance directory `name` on `shelf`, which belongs to the instance `id`.
-pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instance, Trouble> {
+pub(crate) fn read(shelf: &OwnedFd, name: &str, id: InstanceId) -> Result<Instance, ManifestTrouble> {
     let instance_dir = open(shelf, name)?;
     match ManifestReader::new().read(&instance_dir, MANIFEST, id) {
         // While we looked it was either emptied, which is damage, or taken away, which is not.
-        Err(Trouble::Absent) => match dir::is_still(&instance_dir, shelf, name) {
-            Ok(true) => Err(Trouble::Damaged(Damage::MISSING)),
-            Ok(false) => Err(Trouble::Absent),
-            Err(errno) => Err(Trouble::System(errno)),
+        Err(ManifestTrouble::Absent) => match dir::is_still(&instance_dir, shelf, name) {
+            Ok(true) => Err(ManifestTrouble::Damaged(Damage::MISSING)),
+            Ok(false) => Err(ManifestTrouble::Absent),
+            Err(errno) => Err(ManifestTrouble::System(errno)),
         },
         read => read,
     }
@@ -56,22 +56,22 @@ pub(crate) struct LockedDir {
 
 impl LockedDir {
     /// Takes the lock of the instance directory `name` on `shelf`.
-    pub(crate) fn take(shelf: &OwnedFd, name: &str, patience: Duration) -> Result<Self, Failure> {
+    pub(crate) fn take(shelf: &OwnedFd, name: &str, patience: Duration) -> Result<Self, LockFailure> {
         let dir = open(shelf, name).map_err(|trouble| match trouble {
-            Trouble::Absent => Failure::Absent,
-            Trouble::Damaged(damage) => Failure::Damaged(damage),
-            Trouble::System(errno) => Failure::System(errno),
+            ManifestTrouble::Absent => LockFailure::Absent,
+            ManifestTrouble::Damaged(damage) => LockFailure::Damaged(damage),
+            ManifestTrouble::System(errno) => LockFailure::System(errno),
         })?;
         let lock = lock::take(&dir, Hold::Alone, patience).map_err(|failure| match failure {
             // The directory was deleted under us.
-            Failure::System(Errno::NOENT) => Failure::Absent,
+            LockFailure::System(Errno::NOENT) => LockFailure::Absent,
             failure => failure,
         })?;
         // Whoever had the lock before us may have moved the instance directory away: then this is the lock of something else now.
         match dir::is_still(&dir, shelf, name) {
             Ok(true) => Ok(Self { dir, _lock: lock }),
-            Ok(false) => Err(Failure::Absent),
-            Err(errno) => Err(Failure::System(errno)),
+            Ok(false) => Err(LockFailure::Absent),
+            Err(errno) => Err(LockFailure::System(errno)),
         }
     }
 }

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::dir;
-use crate::error::{Doing as _, IoFailure, Result};
+use crate::error::{IoFailure, Result, StoreStep as _};
 use crate::layout::{INSTANCES, MANIFEST};
-use crate::manifest::{ManifestReader, Trouble};
+use crate::manifest::{ManifestReader, ManifestTrouble};
 use crate::store::Store;
 
 /// From this many instance directories on a second thread pays for itself.
@@ -134,13 +134,13 @@ fn look(
     };
     match reader.read(instances, format!("{id}/{MANIFEST}"), id) {
         Ok(instance) => Ok(Some(StoreEntry::Sound(instance))),
-        Err(Trouble::Absent) => match dir::stat(instances, name) {
+        Err(ManifestTrouble::Absent) => match dir::stat(instances, name) {
             Ok(_) => damaged(Damage::MISSING),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno),
         },
-        Err(Trouble::Damaged(reason)) => damaged(reason),
-        Err(Trouble::System(errno)) => Err(errno),
+        Err(ManifestTrouble::Damaged(reason)) => damaged(reason),
+        Err(ManifestTrouble::System(errno)) => Err(errno),
     }
 }
 

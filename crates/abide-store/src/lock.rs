@@ -26,7 +26,7 @@ pub(crate) enum Hold {
 }
 
 /// Why a lock could not be taken.
-pub(crate) enum Failure {
+pub(crate) enum LockFailure {
     /// Somebody else had it all the time.
     Busy {
         holder: Option<u32>,
@@ -38,7 +38,7 @@ pub(crate) enum Failure {
     System(Errno),
 }
 
-impl Failure {
+impl LockFailure {
     /// The error for the lock of the instance directory of `id` at `place`.
     pub(crate) fn of_unit(self, id: InstanceId, place: &Path, waited: Duration) -> crate::Error {
         match self {
@@ -61,28 +61,28 @@ impl Failure {
 
 /// Takes the lock of the directory `dir`, waiting at most `patience`, and makes its file if it is missing.
 /// Closing the result releases it.
-pub(crate) fn take(dir: impl AsFd, hold: Hold, patience: Duration) -> Result<OwnedFd, Failure> {
+pub(crate) fn take(dir: impl AsFd, hold: Hold, patience: Duration) -> Result<OwnedFd, LockFailure> {
     let dir = dir.as_fd();
     let file = loop {
         match open(dir) {
-            Err(Failure::Absent) => {}
+            Err(LockFailure::Absent) => {}
             opened => break opened?,
         }
         match atomic::create_empty(dir, LOCK.as_ref(), Mode::RUSR | Mode::WUSR) {
             Ok(file) => break file,
             Err(Errno::EXIST) => {}
-            Err(errno) => return Err(Failure::System(errno)),
+            Err(errno) => return Err(LockFailure::System(errno)),
         }
     };
     wait(file, hold, patience)
 }
 
 /// Takes the lock of `dir` for oneself if it is free now, and makes no file.
-pub(crate) fn take_if_free(dir: impl AsFd) -> Result<OwnedFd, Failure> {
+pub(crate) fn take_if_free(dir: impl AsFd) -> Result<OwnedFd, LockFailure> {
     wait(open(dir)?, Hold::Alone, Duration::ZERO)
 }
 
-fn open(dir: impl AsFd) -> Result<OwnedFd, Failure> {
+fn open(dir: impl AsFd) -> Result<OwnedFd, LockFailure> {
     let dir = dir.as_fd();
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let found = match rustix::fs::openat(dir, LOCK, flags, Mode::empty()) {
@@ -91,15 +91,15 @@ fn open(dir: impl AsFd) -> Result<OwnedFd, Failure> {
             Ok(other) => Ok(other),
             Err(errno) => Err(errno),
         },
-        Err(Errno::NOENT) => return Err(Failure::Absent),
+        Err(Errno::NOENT) => return Err(LockFailure::Absent),
         Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => dir::stat(dir, LOCK).map(|s| dir::kind(&s)),
         Err(errno) => Err(errno),
     };
-    let kind = found.map_err(Failure::System)?;
-    Err(Damage::unless_regular(LOCK, kind).map_or(Failure::System(Errno::AGAIN), Failure::Damaged))
+    let kind = found.map_err(LockFailure::System)?;
+    Err(Damage::unless_regular(LOCK, kind).map_or(LockFailure::System(Errno::AGAIN), LockFailure::Damaged))
 }
 
-fn wait(file: OwnedFd, hold: Hold, patience: Duration) -> Result<OwnedFd, Failure> {
+fn wait(file: OwnedFd, hold: Hold, patience: Duration) -> Result<OwnedFd, LockFailure> {
     const LONGEST_PAUSE: Duration = Duration::from_millis(25);
     let operation = match hold {
         Hold::Shared => FlockOperation::NonBlockingLockShared,
@@ -114,12 +114,12 @@ fn wait(file: OwnedFd, hold: Hold, patience: Duration) -> Result<OwnedFd, Failur
             Err(Errno::WOULDBLOCK) => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
-                    return Err(Failure::Busy { holder: holder(&file) });
+                    return Err(LockFailure::Busy { holder: holder(&file) });
                 }
                 std::thread::sleep(pause.min(left));
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            Err(errno) => return Err(Failure::System(errno)),
+            Err(errno) => return Err(LockFailure::System(errno)),
         }
     }
 }
@@ -153,14 +153,14 @@ mod tests {
         let held = take(&fd, Hold::Alone, NOW).ok().unwrap();
         for hold in [Hold::Alone, Hold::Shared] {
             match take(&fd, hold, Duration::from_millis(5)) {
-                Err(Failure::Busy { holder }) => assert_eq!(holder, Some(std::process::id())),
+                Err(LockFailure::Busy { holder }) => assert_eq!(holder, Some(std::process::id())),
                 _ => panic!("it was taken twice"),
             }
         }
-        assert!(matches!(take_if_free(&fd), Err(Failure::Busy { .. })));
+        assert!(matches!(take_if_free(&fd), Err(LockFailure::Busy { .. })));
         drop(held);
         let shared = [take(&fd, Hold::Shared, NOW).ok().unwrap(), take(&fd, Hold::Shared, NOW).ok().unwrap()];
-        assert!(matches!(take_if_free(&fd), Err(Failure::Busy { .. })));
+        assert!(matches!(take_if_free(&fd), Err(LockFailure::Busy { .. })));
         drop(shared);
         assert!(take_if_free(&fd).is_ok());
     }
@@ -169,7 +169,7 @@ mod tests {
     fn a_missing_lock_file_is_made_only_by_those_who_wait() {
         let dir = tempfile::tempdir().unwrap();
         let fd = fs::File::open(dir.path()).unwrap();
-        assert!(matches!(take_if_free(&fd), Err(Failure::Absent)));
+        assert!(matches!(take_if_free(&fd), Err(LockFailure::Absent)));
         assert!(!dir.path().join(LOCK).exists());
         assert!(take(&fd, Hold::Alone, NOW).is_ok());
         assert!(dir.path().join(LOCK).exists());

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use abide_model::instance::{Change, MANIFEST_VERSION};
+use abide_model::instance::{MANIFEST_VERSION, StatusChange};
 use abide_model::{
     Conversation, Instance, InstanceId, LaunchScope, Policy, Recipe, Session, Standing, Timestamp,
 };
@@ -27,7 +27,7 @@ const USUAL: usize = 64 << 10;
 
 /// What reading a manifest met instead of one.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum ManifestTrouble {
     /// Nothing of that name, or the instance directory itself is gone.
     Absent,
     /// It can not be understood.
@@ -36,7 +36,7 @@ pub(crate) enum Trouble {
     System(Errno),
 }
 
-impl Trouble {
+impl ManifestTrouble {
     /// The error that this is when it is about the instance `id`, whose instance directory is at `place`.
     pub(crate) fn with(self, id: InstanceId, place: &Path) -> ReadError {
         match self {
@@ -63,25 +63,28 @@ impl ManifestReader {
         dir: impl AsFd,
         path: impl AsRef<OsStr>,
         id: InstanceId,
-    ) -> Result<Instance, Trouble> {
+    ) -> Result<Instance, ManifestTrouble> {
         // Without NONBLOCK a named pipe in the place of the manifest would hang every listing.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(dir.as_fd(), path.as_ref(), flags, Mode::empty())
             .map_err(|errno| why_not_opened(errno, dir.as_fd(), path.as_ref()))?;
-        let decoded = self.contents(&file).and_then(|bytes| decode(bytes, id).map_err(Trouble::Damaged));
+        let decoded =
+            self.contents(&file).and_then(|bytes| decode(bytes, id).map_err(ManifestTrouble::Damaged));
         // Only what can not be used is looked at more closely: asking first would cost a call for each sound manifest.
         decoded.map_err(|trouble| match rustix::fs::fstat(&file) {
-            Ok(stat) => Damage::unless_regular(MANIFEST, dir::kind(&stat)).map_or(trouble, Trouble::Damaged),
+            Ok(stat) => {
+                Damage::unless_regular(MANIFEST, dir::kind(&stat)).map_or(trouble, ManifestTrouble::Damaged)
+            }
             Err(_) => trouble,
         })
     }
 
-    fn contents(&mut self, file: &OwnedFd) -> Result<&[u8], Trouble> {
+    fn contents(&mut self, file: &OwnedFd) -> Result<&[u8], ManifestTrouble> {
         let mut len = 0;
         loop {
             if len == self.buffer.len() {
                 if len > LIMIT {
-                    return Err(Trouble::Damaged(Damage::new(TOO_LARGE)));
+                    return Err(ManifestTrouble::Damaged(Damage::new(TOO_LARGE)));
                 }
                 self.buffer.resize((len * 4).min(LIMIT + 1), 0);
             }
@@ -101,26 +104,26 @@ impl ManifestReader {
     }
 }
 
-fn why_not_opened(errno: Errno, dir: impl AsFd, path: &OsStr) -> Trouble {
+fn why_not_opened(errno: Errno, dir: impl AsFd, path: &OsStr) -> ManifestTrouble {
     match errno {
-        Errno::NOENT => Trouble::Absent,
+        Errno::NOENT => ManifestTrouble::Absent,
         Errno::LOOP | Errno::NXIO => match dir::stat(dir, path) {
             Ok(stat) => {
                 let damage = Damage::unless_regular(MANIFEST, dir::kind(&stat));
-                damage.map_or_else(|| unreadable(errno), Trouble::Damaged)
+                damage.map_or_else(|| unreadable(errno), ManifestTrouble::Damaged)
             }
             Err(_) => unreadable(errno),
         },
-        Errno::NOTDIR => Trouble::Damaged(Damage::NOT_A_DIRECTORY),
+        Errno::NOTDIR => ManifestTrouble::Damaged(Damage::NOT_A_DIRECTORY),
         errno => unreadable(errno),
     }
 }
 
-fn unreadable(errno: Errno) -> Trouble {
+fn unreadable(errno: Errno) -> ManifestTrouble {
     match errno {
         // These are about this process or this machine, and pass.
-        Errno::MFILE | Errno::NFILE | Errno::NOMEM => Trouble::System(errno),
-        errno => Trouble::Damaged(Damage::unreadable(MANIFEST, errno)),
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM => ManifestTrouble::System(errno),
+        errno => ManifestTrouble::Damaged(Damage::unreadable(MANIFEST, errno)),
     }
 }
 
@@ -217,7 +220,7 @@ const FIELDS: &[(&str, Check)] = &[
     ("sessions", is::<Vec<Session>>),
     ("parked", is::<Vec<Conversation>>),
     ("last_session", is::<u32>),
-    ("history", is::<Vec<Change>>),
+    ("history", is::<Vec<StatusChange>>),
 ];
 
 fn is<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {

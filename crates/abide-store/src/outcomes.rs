@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::dir;
-use crate::error::{Doing as _, IoFailure, Result};
+use crate::error::{IoFailure, Result, StoreStep as _};
 use crate::layout::{LOG, OUTCOMES};
 use crate::store::Store;
 use abide_sys::atomic;

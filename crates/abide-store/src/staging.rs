@@ -11,7 +11,7 @@ use abide_model::Instance;
 use abide_sys::{atomic, crash};
 use rustix::fs::{AtFlags, Mode};
 
-use crate::error::{Doing as _, Error, IoFailure, Result};
+use crate::error::{Error, IoFailure, Result, StoreStep as _};
 use crate::layout::{MANIFEST, STAGING};
 use crate::lock::{self, Hold};
 use crate::store::Store;

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::dir;
-use crate::error::{Doing as _, Error, IoFailure, ReadError, Result};
+use crate::error::{Error, IoFailure, ReadError, Result, StoreStep as _};
 use crate::instance_dir;
 use crate::instance_dir::InstanceLock;
 use crate::layout::{INSTANCES, LOG, STAGING, StorePaths, TRASH};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use abide_sys::crash;
 
-use crate::error::{Doing as _, Error, Result};
+use crate::error::{Error, Result, StoreStep as _};
 use crate::layout::{LOCK, PURGING, STAGING, TRASH};
-use crate::lock::{self, Failure, Hold};
+use crate::lock::{self, Hold, LockFailure};
 use crate::store::Store;
 use crate::{dir, tree};
 
@@ -49,7 +49,7 @@ impl Store {
         let _alone = match lock::take(staging, Hold::Alone, Duration::ZERO) {
             Ok(lock) => lock,
             // Somebody is staging something; a later sweep will find the place quiet.
-            Err(Failure::Busy { .. }) => return Ok(()),
+            Err(LockFailure::Busy { .. }) => return Ok(()),
             Err(failure) => return Err(failure.at(path, Duration::ZERO)),
         };
         // Read again: what was there a moment ago may have been published since.
@@ -84,5 +84,5 @@ impl Store {
 /// Whether somebody is deleting `name` right now: they hold the lock of the instance directory that it was.
 fn is_being_purged(trash: &OwnedFd, name: &OsStr) -> bool {
     dir::open(trash, name)
-        .is_ok_and(|instance_dir| matches!(lock::take_if_free(instance_dir), Err(Failure::Busy { .. })))
+        .is_ok_and(|instance_dir| matches!(lock::take_if_free(instance_dir), Err(LockFailure::Busy { .. })))
 }

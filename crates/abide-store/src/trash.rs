@@ -8,12 +8,12 @@ use abide_sys::{atomic, crash};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
-use crate::error::{Doing as _, Error, IoFailure, Result};
+use crate::error::{Error, IoFailure, Result, StoreStep as _};
 use crate::instance_dir;
 use crate::instance_dir::LockedDir;
 use crate::layout::{INSTANCES, NO_WORK, PURGING, TRASH, TRASH_SIZE, TrashName};
-use crate::lock::Failure;
-use crate::manifest::Trouble;
+use crate::lock::LockFailure;
+use crate::manifest::ManifestTrouble;
 use crate::staging::Staging;
 use crate::store::Store;
 use crate::{dir, tree};
@@ -42,9 +42,9 @@ impl Store {
         for name in self.names_in(&trash)? {
             let content = match instance_dir::read(&trash, &name.to_string(), name.id) {
                 Ok(instance) => Ok(instance),
-                Err(Trouble::Damaged(damage)) => Err(damage),
-                Err(Trouble::Absent) => continue,
-                Err(Trouble::System(errno)) => {
+                Err(ManifestTrouble::Damaged(damage)) => Err(damage),
+                Err(ManifestTrouble::Absent) => continue,
+                Err(ManifestTrouble::System(errno)) => {
                     return Err(IoFailure::new("read", self.layout().trashed(&name), errno).into());
                 }
             };
@@ -101,8 +101,8 @@ impl Store {
         let (from, to) = (self.layout().trashed(name), self.layout().instance_dir(id));
         let trash = self.open_section(TRASH)?;
         let instances = self.open_section(INSTANCES)?;
-        let trouble_here = |trouble: Trouble| match trouble {
-            Trouble::Absent => Error::NotInTrash(entry.clone()),
+        let trouble_here = |trouble: ManifestTrouble| match trouble {
+            ManifestTrouble::Absent => Error::NotInTrash(entry.clone()),
             trouble => trouble.with(id, &from).into(),
         };
         // A damaged instance directory is left exactly as it is: not even a missing lock file is made in it.
@@ -165,7 +165,7 @@ impl Store {
     fn hold_trashed(&self, trash: &OwnedFd, name: &TrashName) -> Result<LockedDir> {
         let entry = name.to_string();
         LockedDir::take(trash, &entry, self.patience()).map_err(|failure| match failure {
-            Failure::Absent => Error::NotInTrash(entry),
+            LockFailure::Absent => Error::NotInTrash(entry),
             failure => failure.of_unit(name.id, &self.layout().trashed(name), self.patience()),
         })
     }

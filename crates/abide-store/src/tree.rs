@@ -25,40 +25,40 @@ const TOP_ROUNDS: usize = 100_000;
 
 /// Why a tree could not be deleted, and where in it.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct TreeFailure {
     path: PathBuf,
-    cause: Cause,
+    cause: TreeFailureCause,
 }
 
 #[derive(Debug)]
-enum Cause {
+enum TreeFailureCause {
     Mounted,
     System(Errno),
 }
 
-impl Failure {
+impl TreeFailure {
     /// The error for a tree whose parent directory is at `parent`.
     pub(crate) fn under(self, parent: &Path) -> Error {
         let path = parent.join(self.path);
         match self.cause {
-            Cause::Mounted => Error::Mounted { path },
-            Cause::System(errno) => IoFailure::new("delete", path, errno).into(),
+            TreeFailureCause::Mounted => Error::Mounted { path },
+            TreeFailureCause::System(errno) => IoFailure::new("delete", path, errno).into(),
         }
     }
 }
 
 /// Deletes `name` in `parent`, whatever it is. That it is gone already is fine.
-pub(crate) fn remove(parent: impl AsFd, name: &OsStr) -> Result<(), Failure> {
+pub(crate) fn remove(parent: impl AsFd, name: &OsStr) -> Result<(), TreeFailure> {
     let parent = parent.as_fd();
     let mut remover = Remover { path: PathBuf::from(name), mount: None, root: None, moved: 0 };
-    remover.remove(parent, name).map_err(|cause| Failure { path: remover.path, cause })
+    remover.remove(parent, name).map_err(|cause| TreeFailure { path: remover.path, cause })
 }
 
 struct Remover {
     /// Where we are, for messages.
     path: PathBuf,
     /// The mount that everything has to be on.
-    mount: Option<Mount>,
+    mount: Option<MountId>,
     /// The top of the tree, to which what lies too deep is moved.
     root: Option<OwnedFd>,
     /// How many directories were moved there.
@@ -66,16 +66,16 @@ struct Remover {
 }
 
 impl Remover {
-    fn remove(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Cause> {
+    fn remove(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), TreeFailureCause> {
         match dir::stat(parent, name) {
             Ok(stat) if dir::kind(&stat) == FileType::Directory => {}
             Ok(_) => return unlink(parent, name),
             Err(Errno::NOENT) => return Ok(()),
-            Err(errno) => return Err(Cause::System(errno)),
+            Err(errno) => return Err(TreeFailureCause::System(errno)),
         }
-        self.mount = Some(Mount::of(parent)?);
+        self.mount = Some(MountId::of(parent)?);
         let Some(root) = self.enter(parent, name)? else { return Ok(()) };
-        self.root = Some(root.try_clone().map_err(|_| Cause::System(Errno::MFILE))?);
+        self.root = Some(root.try_clone().map_err(|_| TreeFailureCause::System(Errno::MFILE))?);
         // Every round empties the tree down to `DEPTH` and moves what is below to the top, for the next round.
         for _ in 0..TOP_ROUNDS {
             if !self.empty_once(root.as_fd(), 0, &|name| name != LOCK)? {
@@ -94,9 +94,9 @@ impl Remover {
         dir: BorrowedFd<'_>,
         depth: usize,
         wanted: &dyn Fn(&OsStr) -> bool,
-    ) -> Result<bool, Cause> {
+    ) -> Result<bool, TreeFailureCause> {
         let mut any = false;
-        for (name, kind) in dir::entries(dir).map_err(Cause::System)? {
+        for (name, kind) in dir::entries(dir).map_err(TreeFailureCause::System)? {
             if !wanted(&name) {
                 continue;
             }
@@ -115,7 +115,7 @@ impl Remover {
         name: &OsStr,
         kind: FileType,
         depth: usize,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), TreeFailureCause> {
         if !matches!(kind, FileType::Directory | FileType::Unknown) {
             return unlink(dir, name);
         }
@@ -130,13 +130,13 @@ impl Remover {
             }
             Ok(Some(child)) => self.move_up(dir, name, &child),
             Ok(None) => Ok(()),
-            Err(Cause::System(Errno::NOTDIR | Errno::LOOP)) => unlink(dir, name),
+            Err(TreeFailureCause::System(Errno::NOTDIR | Errno::LOOP)) => unlink(dir, name),
             Err(cause) => Err(cause),
         }
     }
 
     /// Opens a directory that is to be emptied; `None` if it is gone.
-    fn enter(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, Cause> {
+    fn enter(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OwnedFd>, TreeFailureCause> {
         let opened = match dir::open(parent, name) {
             Err(Errno::ACCESS) => allow(parent, name).and_then(|()| dir::open(parent, name)),
             opened => opened,
@@ -144,17 +144,22 @@ impl Remover {
         let dir = match opened {
             Ok(dir) => dir,
             Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(Cause::System(errno)),
+            Err(errno) => return Err(TreeFailureCause::System(errno)),
         };
-        if self.mount != Some(Mount::of(dir.as_fd())?) {
-            return Err(Cause::Mounted);
+        if self.mount != Some(MountId::of(dir.as_fd())?) {
+            return Err(TreeFailureCause::Mounted);
         }
         Ok(Some(dir))
     }
 
     /// Moves the directory `name`, open as `child`, to the top of the tree.
-    fn move_up(&mut self, parent: BorrowedFd<'_>, name: &OsStr, child: &OwnedFd) -> Result<(), Cause> {
-        let Some(root) = &self.root else { return Err(Cause::System(Errno::INVAL)) };
+    fn move_up(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        child: &OwnedFd,
+    ) -> Result<(), TreeFailureCause> {
+        let Some(root) = &self.root else { return Err(TreeFailureCause::System(Errno::INVAL)) };
         // To move a directory is to change its `..`, which takes the right to write to it.
         let _ = rustix::fs::fchmod(child, Mode::RWXU);
         loop {
@@ -164,24 +169,24 @@ impl Remover {
                 Ok(()) | Err(Errno::NOENT) => return Ok(()),
                 // Left there by a deletion that was cut short.
                 Err(Errno::EXIST | Errno::NOTEMPTY) => {}
-                Err(errno) => return Err(Cause::System(errno)),
+                Err(errno) => return Err(TreeFailureCause::System(errno)),
             }
         }
     }
 }
 
-fn unlink(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Cause> {
+fn unlink(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), TreeFailureCause> {
     gone(writable(dir, || rustix::fs::unlinkat(dir, name, AtFlags::empty())))
 }
 
-fn remove_dir(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Cause> {
+fn remove_dir(dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), TreeFailureCause> {
     gone(writable(dir, || rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)))
 }
 
-fn gone(result: rustix::io::Result<()>) -> Result<(), Cause> {
+fn gone(result: rustix::io::Result<()>) -> Result<(), TreeFailureCause> {
     match result {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err(Cause::System(errno)),
+        Err(errno) => Err(TreeFailureCause::System(errno)),
     }
 }
 
@@ -203,15 +208,15 @@ fn allow(parent: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
 
 /// The mount that a directory is on: its id, or the device where the kernel is too old to tell mounts apart.
 #[derive(PartialEq, Eq)]
-enum Mount {
+enum MountId {
     Id(u64),
     Device(u32, u32),
 }
 
-impl Mount {
-    fn of(dir: BorrowedFd<'_>) -> Result<Self, Cause> {
-        let stat =
-            rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).map_err(Cause::System)?;
+impl MountId {
+    fn of(dir: BorrowedFd<'_>) -> Result<Self, TreeFailureCause> {
+        let stat = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
+            .map_err(TreeFailureCause::System)?;
         Ok(if stat.stx_mask & StatxFlags::MNT_ID.bits() != 0 {
             Self::Id(stat.stx_mnt_id)
         } else {

@@ -3,7 +3,7 @@
 /// A switch that is on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Mode {
+pub(crate) enum TermMode {
     AppCursorKeys,
     Columns132,
     ReverseVideo,
@@ -32,32 +32,32 @@ pub(crate) enum Mode {
     NewLine,
 }
 
-const PRIVATE: [(u16, Mode); 21] = [
-    (1, Mode::AppCursorKeys),
-    (3, Mode::Columns132),
-    (5, Mode::ReverseVideo),
-    (6, Mode::Origin),
-    (7, Mode::Autowrap),
-    (12, Mode::CursorBlink),
-    (25, Mode::CursorVisible),
-    (40, Mode::AllowColumns),
-    (41, Mode::MoreFix),
-    (45, Mode::ReverseWrap),
-    (66, Mode::AppKeypad),
-    (69, Mode::LeftRightMargins),
-    (95, Mode::KeepOnColumns),
-    (1004, Mode::FocusEvents),
-    (1007, Mode::AlternateScroll),
-    (1045, Mode::ReverseWrapAll),
-    (2004, Mode::BracketedPaste),
-    (2026, Mode::Synchronized),
-    (2027, Mode::Graphemes),
-    (2031, Mode::ColorScheme),
-    (2048, Mode::InBandResize),
+const PRIVATE: [(u16, TermMode); 21] = [
+    (1, TermMode::AppCursorKeys),
+    (3, TermMode::Columns132),
+    (5, TermMode::ReverseVideo),
+    (6, TermMode::Origin),
+    (7, TermMode::Autowrap),
+    (12, TermMode::CursorBlink),
+    (25, TermMode::CursorVisible),
+    (40, TermMode::AllowColumns),
+    (41, TermMode::MoreFix),
+    (45, TermMode::ReverseWrap),
+    (66, TermMode::AppKeypad),
+    (69, TermMode::LeftRightMargins),
+    (95, TermMode::KeepOnColumns),
+    (1004, TermMode::FocusEvents),
+    (1007, TermMode::AlternateScroll),
+    (1045, TermMode::ReverseWrapAll),
+    (2004, TermMode::BracketedPaste),
+    (2026, TermMode::Synchronized),
+    (2027, TermMode::Graphemes),
+    (2031, TermMode::ColorScheme),
+    (2048, TermMode::InBandResize),
 ];
 
-const ANSI: [(u16, Mode); 4] =
-    [(2, Mode::KeyboardLock), (4, Mode::Insert), (12, Mode::NoEcho), (20, Mode::NewLine)];
+const ANSI: [(u16, TermMode); 4] =
+    [(2, TermMode::KeyboardLock), (4, TermMode::Insert), (12, TermMode::NoEcho), (20, TermMode::NewLine)];
 
 /// Private modes that are remembered and reported, but have no effect here.
 const REMEMBERED: [u16; 10] = [4, 18, 19, 35, 42, 67, 1034, 1035, 1036, 1039];
@@ -67,12 +67,12 @@ const REMEMBERED_SHIFT: usize = 32;
 const NEVER: [u16; 12] = [1, 5, 7, 10, 11, 13, 14, 15, 16, 17, 18, 19];
 
 /// The switch with this number after `?`.
-pub(crate) fn private(number: u16) -> Option<Mode> {
+pub(crate) fn private(number: u16) -> Option<TermMode> {
     PRIVATE.iter().find(|(n, _)| *n == number).map(|(_, mode)| *mode)
 }
 
 /// The switch with this number without `?`.
-pub(crate) fn ansi(number: u16) -> Option<Mode> {
+pub(crate) fn ansi(number: u16) -> Option<TermMode> {
     ANSI.iter().find(|(n, _)| *n == number).map(|(_, mode)| *mode)
 }
 
@@ -87,7 +87,9 @@ pub(crate) struct ModeSet(pub(crate) u64);
 impl Default for ModeSet {
     fn default() -> Self {
         let mut set = Self(0);
-        for mode in [Mode::Autowrap, Mode::CursorVisible, Mode::AlternateScroll, Mode::Graphemes] {
+        for mode in
+            [TermMode::Autowrap, TermMode::CursorVisible, TermMode::AlternateScroll, TermMode::Graphemes]
+        {
             set.set(mode, true);
         }
         set
@@ -96,11 +98,11 @@ impl Default for ModeSet {
 
 impl ModeSet {
     #[inline]
-    pub(crate) fn has(self, mode: Mode) -> bool {
+    pub(crate) fn has(self, mode: TermMode) -> bool {
         self.0 >> mode as u8 & 1 == 1
     }
 
-    pub(crate) fn set(&mut self, mode: Mode, on: bool) {
+    pub(crate) fn set(&mut self, mode: TermMode, on: bool) {
         self.set_bit(mode as usize, on);
     }
 

@@ -1,11 +1,11 @@
 //! Answers to what programs ask of a terminal.
 
-use crate::modes::Mode;
+use crate::modes::TermMode;
 use crate::options::Rgb;
 use crate::parse::params::Params;
 use crate::parse::sgr;
 use crate::text::{hex, unhex};
-use crate::vt::{Protection, Vt};
+use crate::vt::{CharacterProtection, Vt};
 
 /// What XTGETTCAP answers, by terminfo or termcap name.
 const CAPABILITIES: [(&str, &str); 9] = [
@@ -100,7 +100,7 @@ impl Vt {
         let before = self.color_scheme();
         (self.options.default_fg, self.options.default_bg, self.options.cursor) = (fg, bg, cursor);
         let after = self.color_scheme();
-        if after != before && self.modes.has(Mode::ColorScheme) {
+        if after != before && self.modes.has(TermMode::ColorScheme) {
             self.csi_reply(&after);
         }
     }
@@ -168,7 +168,7 @@ impl Vt {
 
     /// Tells a program that asked for it (2048) the new size.
     pub(crate) fn report_size_in_band(&mut self) {
-        if self.modes.has(Mode::InBandResize) {
+        if self.modes.has(TermMode::InBandResize) {
             let (cols, rows) = (u32::from(self.size.cols), u32::from(self.size.rows));
             let (width, height) = self.options.cell_pixels;
             let (width, height) = (cols * u32::from(width), rows * u32::from(height));
@@ -200,7 +200,7 @@ impl Vt {
             b" q" => self.cursor_style.max(1).to_string(),
             b"\"q" => {
                 let protects = self.pen.attrs().contains(crate::screen::cell::Attrs::PROTECTED);
-                u8::from(protects && self.protection == Protection::Dec).to_string()
+                u8::from(protects && self.protection == CharacterProtection::Dec).to_string()
             }
             b"\"p" => format!("6{};{}", self.level, u8::from(!self.eight_bit)),
             b"*x" => (u8::from(self.rectangle_extent) * 2).to_string(),

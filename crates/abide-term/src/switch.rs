@@ -1,6 +1,6 @@
 //! Setting, resetting, querying, saving and restoring modes.
 
-use crate::modes::{self, Mode, MouseEncoding, MouseMode};
+use crate::modes::{self, MouseEncoding, MouseMode, TermMode};
 use crate::vt::{Margins, Vt};
 
 /// A program can not save more modes than this: there are fewer.
@@ -47,22 +47,22 @@ impl Vt {
         }
     }
 
-    fn set_mode(&mut self, mode: Mode, on: bool) {
+    fn set_mode(&mut self, mode: TermMode, on: bool) {
         match mode {
-            Mode::Columns132 if !self.modes.has(Mode::AllowColumns) => return,
-            Mode::LeftRightMargins if self.level < 4 => return,
-            Mode::KeepOnColumns if self.level < 5 => return,
+            TermMode::Columns132 if !self.modes.has(TermMode::AllowColumns) => return,
+            TermMode::LeftRightMargins if self.level < 4 => return,
+            TermMode::KeepOnColumns if self.level < 5 => return,
             _ => self.modes.set(mode, on),
         }
         match mode {
-            Mode::Columns132 => self.columns_changed(),
-            Mode::Origin => self.move_to(0, 0),
-            Mode::Autowrap if !on => self.caret.pending = false,
-            Mode::LeftRightMargins if !on => {
+            TermMode::Columns132 => self.columns_changed(),
+            TermMode::Origin => self.move_to(0, 0),
+            TermMode::Autowrap if !on => self.caret.pending = false,
+            TermMode::LeftRightMargins if !on => {
                 self.margins.left = 0;
                 self.margins.right = self.cols() - 1;
             }
-            Mode::InBandResize if on => self.report_size_in_band(),
+            TermMode::InBandResize if on => self.report_size_in_band(),
             _ => {}
         }
     }
@@ -70,8 +70,8 @@ impl Vt {
     /// DECCOLM: the width is the operator's to choose, but the side effects are what programs use it for.
     fn columns_changed(&mut self) {
         self.margins = Margins::whole(self.size);
-        self.modes.set(Mode::LeftRightMargins, false);
-        if !self.modes.has(Mode::KeepOnColumns) {
+        self.modes.set(TermMode::LeftRightMargins, false);
+        if !self.modes.has(TermMode::KeepOnColumns) {
             self.clear_screen();
         }
         self.caret.x = 0;

@@ -1,6 +1,6 @@
 //! The terminal as its owner sees it.
 
-use crate::modes::{Mode, Modes};
+use crate::modes::{Modes, TermMode};
 use crate::options::{Options, Rgb, Size};
 use crate::outbox::TermEvent;
 use crate::parse::parser::Parser;
@@ -166,13 +166,13 @@ impl Term {
         Cursor {
             x: vt.caret.x as u16,
             y: vt.caret.y as u16,
-            visible: vt.modes.has(Mode::CursorVisible),
+            visible: vt.modes.has(TermMode::CursorVisible),
             shape: match vt.cursor_style {
                 3 | 4 => CursorShape::Underline,
                 5 | 6 => CursorShape::Bar,
                 _ => CursorShape::Block,
             },
-            blinking: matches!(vt.cursor_style, 1 | 3 | 5) || vt.modes.has(Mode::CursorBlink),
+            blinking: matches!(vt.cursor_style, 1 | 3 | 5) || vt.modes.has(TermMode::CursorBlink),
             chosen: vt.cursor_style != 0,
         }
     }
@@ -182,18 +182,18 @@ impl Term {
     pub fn modes(&self) -> Modes {
         let vt = &self.vt;
         Modes {
-            app_cursor_keys: vt.modes.has(Mode::AppCursorKeys),
-            app_keypad: vt.modes.has(Mode::AppKeypad),
-            bracketed_paste: vt.modes.has(Mode::BracketedPaste),
-            focus_events: vt.modes.has(Mode::FocusEvents),
+            app_cursor_keys: vt.modes.has(TermMode::AppCursorKeys),
+            app_keypad: vt.modes.has(TermMode::AppKeypad),
+            bracketed_paste: vt.modes.has(TermMode::BracketedPaste),
+            focus_events: vt.modes.has(TermMode::FocusEvents),
             mouse: vt.mouse,
             mouse_encoding: vt.mouse_encoding,
-            alternate_scroll: vt.modes.has(Mode::AlternateScroll),
+            alternate_scroll: vt.modes.has(TermMode::AlternateScroll),
             kitty_keyboard: vt.keyboard.flags(),
             modify_other_keys: vt.keyboard.modify_other_keys,
             alternate_screen: vt.alternate,
-            synchronized: vt.modes.has(Mode::Synchronized),
-            reverse_video: vt.modes.has(Mode::ReverseVideo),
+            synchronized: vt.modes.has(TermMode::Synchronized),
+            reverse_video: vt.modes.has(TermMode::ReverseVideo),
             backspace_sends_bs: vt.modes.remembered(67) == Some(true),
         }
     }

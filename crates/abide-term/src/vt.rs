@@ -3,7 +3,7 @@
 
 use crate::colors::Palette;
 use crate::keyboard::Keyboard;
-use crate::modes::{Mode, ModeSet, MouseEncoding, MouseMode};
+use crate::modes::{ModeSet, MouseEncoding, MouseMode, TermMode};
 use crate::options::{Options, Size};
 use crate::outbox::Outbox;
 use crate::parse::charset::Charsets;
@@ -48,7 +48,7 @@ impl Margins {
 
 /// Which family of functions respects protected characters: the one that protected the last of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Protection {
+pub(crate) enum CharacterProtection {
     #[default]
     Off,
     /// SPA and EPA: every erase function respects it.
@@ -89,7 +89,7 @@ pub(crate) struct Vt {
     pub(crate) saved_modes: Vec<(u16, bool)>,
     pub(crate) mouse: MouseMode,
     pub(crate) mouse_encoding: MouseEncoding,
-    pub(crate) protection: Protection,
+    pub(crate) protection: CharacterProtection,
     /// Cursors saved on the primary and on the alternate screen.
     pub(crate) saved: [Option<SavedCursor>; 2],
     pub(crate) tabs: Tabs,
@@ -138,7 +138,7 @@ impl Vt {
             saved_modes: Vec::new(),
             mouse: MouseMode::None,
             mouse_encoding: MouseEncoding::X10,
-            protection: Protection::Off,
+            protection: CharacterProtection::Off,
             saved: [None; 2],
             tabs: Tabs::default(),
             last_char: None,
@@ -308,7 +308,7 @@ impl Vt {
             caret: self.caret,
             pen: self.pen,
             charsets: self.charsets,
-            origin: self.modes.has(Mode::Origin),
+            origin: self.modes.has(TermMode::Origin),
         });
     }
 
@@ -317,7 +317,7 @@ impl Vt {
         self.caret = saved.caret;
         self.pen = saved.pen;
         self.charsets = saved.charsets;
-        self.modes.set(Mode::Origin, saved.origin);
+        self.modes.set(TermMode::Origin, saved.origin);
         self.clamp_caret();
     }
 
@@ -329,23 +329,23 @@ impl Vt {
     /// DECSTR: modes and margins as at the start; the screen and the cursor stay.
     pub(crate) fn soft_reset(&mut self) {
         for (mode, on) in [
-            (Mode::CursorVisible, true),
-            (Mode::Insert, false),
-            (Mode::Origin, false),
-            (Mode::Autowrap, true),
-            (Mode::ReverseWrap, false),
-            (Mode::ReverseWrapAll, false),
-            (Mode::KeyboardLock, false),
-            (Mode::AppKeypad, false),
-            (Mode::AppCursorKeys, false),
-            (Mode::LeftRightMargins, false),
+            (TermMode::CursorVisible, true),
+            (TermMode::Insert, false),
+            (TermMode::Origin, false),
+            (TermMode::Autowrap, true),
+            (TermMode::ReverseWrap, false),
+            (TermMode::ReverseWrapAll, false),
+            (TermMode::KeyboardLock, false),
+            (TermMode::AppKeypad, false),
+            (TermMode::AppCursorKeys, false),
+            (TermMode::LeftRightMargins, false),
         ] {
             self.modes.set(mode, on);
         }
         self.margins = Margins::whole(self.size);
         self.caret.pending = false;
         self.pen = Cell::default();
-        self.protection = Protection::Off;
+        self.protection = CharacterProtection::Off;
         self.charsets = Charsets::default();
         self.saved[usize::from(self.alternate)] = None;
         self.cursor_style = 0;

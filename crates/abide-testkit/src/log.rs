@@ -9,9 +9,9 @@ use tracing::{Event, Metadata, Subscriber};
 /// A subscriber that writes one line per event.
 pub struct Stderr;
 
-struct Line(String);
+struct LogLine(String);
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         write!(self.0, " {field}={value:?}").unwrap();
     }
@@ -23,7 +23,7 @@ impl Subscriber for Stderr {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line(event.metadata().level().to_string());
+        let mut line = LogLine(event.metadata().level().to_string());
         event.record(&mut line);
         eprintln!("{}", line.0);
     }

@@ -5,7 +5,7 @@ use std::io;
 use crate::page::Page;
 use crate::plain;
 use crate::rich::Stage;
-use crate::surface::{Facts, Surface, surface};
+use crate::surface::{Surface, SurfaceFacts, surface};
 
 /// How the operator is asked.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Ask {
 impl Ask {
     /// As this terminal allows.
     pub fn here() -> Self {
-        let facts = Facts::here();
+        let facts = SurfaceFacts::here();
         let decided = surface(&facts);
         tracing::debug!(surface = ?decided.decision, reason = %decided.reason, "how to ask");
         Self::on(decided.decision, !facts.no_color)

@@ -23,4 +23,4 @@ pub mod screens;
 pub mod surface;
 
 pub use ask::Ask;
-pub use surface::{Facts, Surface, surface};
+pub use surface::{Surface, SurfaceFacts, surface};

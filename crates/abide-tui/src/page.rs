@@ -14,7 +14,7 @@ pub struct Page<A> {
     /// What to bear in mind.
     pub notes: Vec<Line>,
     /// The answers to choose from.
-    pub choices: Vec<Choice<A>>,
+    pub choices: Vec<PageChoice<A>>,
     /// The choice that is marked at first.
     pub marked: usize,
     /// What Enter answers, where that is not the marked choice.
@@ -45,7 +45,7 @@ impl Item {
 
 /// An answer to choose.
 #[derive(Debug, Clone)]
-pub struct Choice<A> {
+pub struct PageChoice<A> {
     pub line: Line,
     /// What is shown of it while it is marked.
     pub detail: Vec<Line>,
@@ -56,7 +56,7 @@ pub struct Choice<A> {
     pub answer: A,
 }
 
-impl<A> Choice<A> {
+impl<A> PageChoice<A> {
     /// A choice that is always there.
     pub fn new(line: impl Into<Line>, answer: A) -> Self {
         Self { line: line.into(), detail: Vec::new(), key: None, hides: false, answer }
@@ -121,9 +121,9 @@ impl<A> Page<A> {
 
     /// The choices that pass the filter, by their place in the page. A filter is for the list where there is one.
     pub fn shown(&self, view: &PageView) -> Vec<usize> {
-        let says = |choice: &Choice<A>| choice.detail.iter().any(|line| matches(line, &view.filter));
+        let says = |choice: &PageChoice<A>| choice.detail.iter().any(|line| matches(line, &view.filter));
         let passes =
-            |choice: &Choice<A>| !choice.hides || matches(&choice.line, &view.filter) || says(choice);
+            |choice: &PageChoice<A>| !choice.hides || matches(&choice.line, &view.filter) || says(choice);
         (0..self.choices.len()).filter(|at| !self.list.is_empty() || passes(&self.choices[*at])).collect()
     }
 }

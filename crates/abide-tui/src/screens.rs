@@ -13,13 +13,15 @@ mod preserved;
 use abide_model::{Instance, InstanceId, LaunchScope};
 
 use crate::line::{Line, Tone, table};
-use crate::page::Choice;
+use crate::page::PageChoice;
 
-pub use come_back::{Candidate, ComeBack, LaunchSubject, StartNew, come_back, come_back_page};
+pub use come_back::{ComeBack, ComeBackCandidate, LaunchSubject, StartNew, come_back, come_back_page};
 pub use confirm::{Confirm, confirm, confirm_page};
 pub use evidence::{evidence_items, summary};
 pub use exit::{WorkShown, at_risk_page, exit_page, session_ended};
-pub use leaving::{Leaving, Live, Step, close_all_page, leaving, leaving_page, one_by_one_page, plan};
+pub use leaving::{
+    LeavingDecision, LeavingStep, Live, close_all_page, leaving, leaving_page, one_by_one_page, plan,
+};
 pub use missing_directory::{MissingDirectoryAnswer, missing_directory, missing_directory_page};
 pub use preserved::{
     AskedBy, HostRepo, Preserved, PreservedTree, preserved, preserved_notes, preserved_page,
@@ -86,8 +88,8 @@ fn count(number: usize, one: &str, many: &str) -> String {
 }
 
 /// Choices with a word on what each of them does.
-fn explained<A>(rows: Vec<(&str, &str, A)>) -> Vec<Choice<A>> {
+fn explained<A>(rows: Vec<(&str, &str, A)>) -> Vec<PageChoice<A>> {
     let cells = rows.iter().map(|(label, what, _)| [Line::from(*label), Line::toned(Tone::Dim, what)]);
     let lines = table(&cells.collect::<Vec<_>>(), [20, 0]);
-    lines.into_iter().zip(rows).map(|(line, (.., answer))| Choice::new(line, answer)).collect()
+    lines.into_iter().zip(rows).map(|(line, (.., answer))| PageChoice::new(line, answer)).collect()
 }

@@ -17,7 +17,7 @@ pub enum Surface {
 
 /// What is known about where we run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct SurfaceFacts {
     /// Whether somebody can type.
     pub stdin: bool,
     /// Whether output goes to a screen.
@@ -37,7 +37,7 @@ pub struct Facts {
 /// The smallest screen that dialogs are made for.
 pub const SMALLEST: (u16, u16) = (80, 24);
 
-impl Facts {
+impl SurfaceFacts {
     /// The facts of this process.
     pub fn here() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -54,7 +54,7 @@ impl Facts {
 }
 
 /// Decides how to ask.
-pub fn surface(facts: &Facts) -> Decided<Surface> {
+pub fn surface(facts: &SurfaceFacts) -> Decided<Surface> {
     if !facts.stdin {
         return Decided::new(Surface::None, "standard input is not a terminal, so nobody can answer");
     }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn each_lack_has_its_answer_and_its_reason() {
-        let good = Facts {
+        let good = SurfaceFacts {
             stdin: true,
             stdout: true,
             stderr: true,
@@ -102,7 +102,7 @@ mod tests {
             plain: false,
             no_color: true,
         };
-        type Change = fn(&mut Facts);
+        type Change = fn(&mut SurfaceFacts);
         let table: [(Change, Surface, &str); 11] = [
             (|_| {}, Surface::Rich, "can draw"),
             (|f| f.stdin = false, Surface::None, "input"),

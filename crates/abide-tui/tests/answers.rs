@@ -12,7 +12,9 @@ use abide_model::leaving::Parting;
 use abide_tui::keys::KeyDecoder;
 use abide_tui::page::Page;
 use abide_tui::press::press;
-use abide_tui::screens::{self, AskedBy, ComeBack, HostRepo, Leaving, Preserved, StartNew, Step, WorkShown};
+use abide_tui::screens::{
+    self, AskedBy, ComeBack, HostRepo, LeavingDecision, LeavingStep, Preserved, StartNew, WorkShown,
+};
 use abide_tui::{Ask, Surface, plain};
 
 const UP: &str = "\x1b[A";
@@ -134,22 +136,33 @@ fn leaving_has_a_letter_for_each_way_and_closing_all_asks_again() {
     answers(
         &screens::leaving_page(&sessions),
         [
-            ("\r", Some(Step::Apply)),
-            ("a", Some(Step::Apply)),
-            ("c", Some(Step::CloseAll)),
-            ("l", Some(Step::LeaveAll)),
-            ("s", Some(Step::OneByOne)),
-            (ESC, Some(Step::Back)),
-            (CTRL_C, Some(Step::LeaveAll)),
+            ("\r", Some(LeavingStep::Apply)),
+            ("a", Some(LeavingStep::Apply)),
+            ("c", Some(LeavingStep::CloseAll)),
+            ("l", Some(LeavingStep::LeaveAll)),
+            ("s", Some(LeavingStep::OneByOne)),
+            (ESC, Some(LeavingStep::Back)),
+            (CTRL_C, Some(LeavingStep::LeaveAll)),
         ],
     );
     let sure = screens::close_all_page(&sessions);
-    answers(&sure, [("\r", Some(Step::Back)), ("y", Some(Step::CloseAll)), (CTRL_C, Some(Step::LeaveAll))]);
+    answers(
+        &sure,
+        [
+            ("\r", Some(LeavingStep::Back)),
+            ("y", Some(LeavingStep::CloseAll)),
+            (CTRL_C, Some(LeavingStep::LeaveAll)),
+        ],
+    );
     let plan = [Parting::Detach; 6];
     let select = screens::one_by_one_page(&sessions, &plan, 0);
     answers(
         &select,
-        [(" ", Some(Step::Toggle(0))), ("3 ", Some(Step::Toggle(2))), ("j\r", Some(Step::Apply))],
+        [
+            (" ", Some(LeavingStep::Toggle(0))),
+            ("3 ", Some(LeavingStep::Toggle(2))),
+            ("j\r", Some(LeavingStep::Apply)),
+        ],
     );
 }
 
@@ -167,8 +180,11 @@ fn where_nobody_can_be_asked_nothing_is_lost() {
     assert_eq!(come_back, ComeBack::Cancel);
     let tree = demo::tree(4, HostRepo::Unchanged);
     assert_eq!(screens::preserved(&nobody, &tree, AskedBy::Load), Preserved::Cancel);
-    assert_eq!(screens::leaving(&nobody, &demo::sessions()), Leaving::Leave(vec![Parting::Detach; 6]));
-    assert_eq!(screens::leaving(&nobody, &[]), Leaving::Leave(vec![]));
+    assert_eq!(
+        screens::leaving(&nobody, &demo::sessions()),
+        LeavingDecision::Leave(vec![Parting::Detach; 6])
+    );
+    assert_eq!(screens::leaving(&nobody, &[]), LeavingDecision::Leave(vec![]));
     assert_eq!(screens::confirm(&nobody, &demo::question()), None);
 }
 
@@ -195,8 +211,8 @@ fn plain_text_is_answered_by_number_letter_or_enter() {
     assert_eq!(in_plain(&exit, &["0"]), (ExitChoice::Return, 0));
     assert_eq!(in_plain(&exit, &["4", "-1", "three", "99999999999999999999", "2"]), (ExitChoice::Keep, 4));
     let leaving = screens::leaving_page(&demo::sessions());
-    assert_eq!(in_plain(&leaving, &["c"]), (Step::CloseAll, 0));
-    assert_eq!(in_plain(&leaving, &["3"]), (Step::LeaveAll, 0));
+    assert_eq!(in_plain(&leaving, &["c"]), (LeavingStep::CloseAll, 0));
+    assert_eq!(in_plain(&leaving, &["3"]), (LeavingStep::LeaveAll, 0));
     let at_risk = screens::at_risk_page(&demo::subject(), &demo::mounts());
     assert_eq!(in_plain(&at_risk, &["1", ""]), (WorkShown::GoOn, 1));
     assert_eq!(in_plain(&at_risk, &["0"]), (WorkShown::Return, 0));
@@ -207,5 +223,5 @@ fn the_end_of_the_input_is_the_harmless_answer() {
     let exit = screens::exit_page(&demo::subject(), &demo::mounts(), 14);
     assert_eq!(in_plain(&exit, &[]), (ExitChoice::Unanswered, 0));
     assert_eq!(in_plain(&exit, &["7"]), (ExitChoice::Unanswered, 1));
-    assert_eq!(in_plain(&screens::leaving_page(&demo::sessions()), &[]), (Step::LeaveAll, 0));
+    assert_eq!(in_plain(&screens::leaving_page(&demo::sessions()), &[]), (LeavingStep::LeaveAll, 0));
 }

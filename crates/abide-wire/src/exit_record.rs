@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
 use crate::os_text::OsText;
-use crate::session::{Exit, SessionId, SpawnSpec};
+use crate::session::{ProcessExit, SessionId, SpawnSpec};
 use crate::supervisor_lock;
 
 /// The most sessions that the record remembers; beyond that, those that ended first are forgotten.
@@ -80,7 +80,7 @@ pub struct RecordedSession {
     pub started_ms: Option<u64>,
     /// How it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
     /// When it ended, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
@@ -178,7 +178,7 @@ impl ExitRecord {
     }
 
     /// Notes how a session ended; `stopped`, if it did so together with its instance.
-    pub fn session_ended(&mut self, id: &SessionId, exit: Exit, stopped: bool) {
+    pub fn session_ended(&mut self, id: &SessionId, exit: ProcessExit, stopped: bool) {
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
             (session.exit, session.ended_ms, session.stopped) = (Some(exit), Some(now_ms()), stopped);
         }

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::os_text::OsText;
-use crate::session::{Exit, SessionId, SpawnSpec, TerminalSize};
+use crate::session::{ProcessExit, SessionId, SpawnSpec, TerminalSize};
 
 /// The version of what is said here. A mux refuses a keeper that says more than it knows.
 pub const LINK_VERSION: u32 = 1;
@@ -57,7 +57,7 @@ pub enum ToMux {
     /// A session exists; carries its PTY master. Sent for every session at start, and for each new one.
     Session(SessionInfo),
     /// The session's process ended. Its last output may still be in the PTY: read on, then say [`ToKeeper::Drained`].
-    Exited { id: SessionId, exit: Exit },
+    Exited { id: SessionId, exit: ProcessExit },
     /// A [`ToKeeper::Spawn`] failed.
     SpawnFailed {
         /// The number of the request.
@@ -95,7 +95,7 @@ pub struct SessionInfo {
     pub size: TerminalSize,
     /// How it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exited: Option<Exit>,
+    pub exited: Option<ProcessExit>,
     /// [`SpawnSpec::meta`].
     #[serde(default)]
     pub meta: serde_json::Value,

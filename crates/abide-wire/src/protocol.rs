@@ -18,18 +18,18 @@ use serde::{Deserialize, Serialize};
 
 pub use attach::{Attach, Bye, ByeReason, Colors, Resize, TerminalTrait};
 pub use connection::{CallError, Connection};
-pub use event::{Activity, Event, EventKind, EventMessage};
+pub use event::{ActivityReport, Event, EventKind, EventMessage};
 pub use frame::{
     Frame, FrameDecoder, FrameError, FrameKind, HEADER_LEN, MAX_CLIENT_FRAME, MAX_FRAME, encode, encode_json,
     header,
 };
 pub use requests::{
-    Configure, Done, Evidence, EvidenceReply, Focus, Format, GetStatus, Input, Kill, Rename, ResizeTo, Send,
-    SessionStatus, Shutdown, Signal, Snapshot, SnapshotCell, SnapshotCursor, SnapshotReply, Spawn,
-    SpawnReply, Statement, StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Wait, WaitOutcome,
-    WaitReply,
+    Configure, Done, EvidenceReply, Focus, Format, GetEvidence, GetStatus, Input, Kill, Rename, ResizeTo,
+    Send, SessionStatus, Shutdown, Signal, Snapshot, SnapshotCell, SnapshotCursor, SnapshotReply,
+    SourceReport, Spawn, SpawnReply, StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Wait,
+    WaitOutcome, WaitReply,
 };
-pub use verb::{Call, Refusal, ReplyTo, Request, RequestError, Verb, error_code};
+pub use verb::{Call, ReplyTo, Request, RequestError, RequestRefusal, Verb, error_code};
 
 /// The protocol versions that this build speaks, newest last.
 pub const VERSIONS: &[u32] = &[1];

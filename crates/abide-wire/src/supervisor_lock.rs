@@ -55,9 +55,9 @@ fn test(path: &Path, take: impl Fn(&File) -> Result<(), TryLockError>) -> Superv
 
 /// A lock that a process holds for as long as it does something for an instance.
 #[derive(Debug)]
-pub struct Claim(#[expect(dead_code, reason = "the open file is the lock")] File);
+pub struct InstanceClaim(#[expect(dead_code, reason = "the open file is the lock")] File);
 
-impl Claim {
+impl InstanceClaim {
     /// Says that this process starts `instance_dir`, until this is dropped or the process ends.
     pub fn starting(instance_dir: &InstanceDir) -> io::Result<Self> {
         instance_dir.prepare_run()?;
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn a_starter_that_never_claimed_is_not_known_to_be_gone() {
         let (_dir, instance_dir) = instance_dir();
-        assert_eq!(Claim::starter(&instance_dir), SupervisorLock::Unreadable);
-        let claim = Claim::starting(&instance_dir).unwrap();
-        assert_eq!(Claim::starter(&instance_dir), SupervisorLock::Held);
+        assert_eq!(InstanceClaim::starter(&instance_dir), SupervisorLock::Unreadable);
+        let claim = InstanceClaim::starting(&instance_dir).unwrap();
+        assert_eq!(InstanceClaim::starter(&instance_dir), SupervisorLock::Held);
         drop(claim);
-        assert_eq!(Claim::starter(&instance_dir), SupervisorLock::Free);
+        assert_eq!(InstanceClaim::starter(&instance_dir), SupervisorLock::Free);
     }
 
     #[test]

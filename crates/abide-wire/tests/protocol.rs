@@ -12,13 +12,13 @@ use abide_model::watching::HookReport;
 use abide_wire::link::{Link, ToKeeper, ToMux};
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::protocol::{
-    Activity, Attach, Bye, ByeReason, Call, CallError, Colors, Configure, Connection, Done, Event, EventKind,
-    EventMessage, Evidence, Focus, Format, FrameDecoder, FrameKind, GetStatus, HEADER_LEN, Hello, Input,
-    Kill, MAX_CLIENT_FRAME, MAX_FRAME, Refusal, Rename, ReplyTo, Request, Resize, ResizeTo, Send,
-    SessionStatus, Shutdown, Signal, Snapshot, Spawn, Subscribe, SubscribeReply, Until, Upgrade, Verb, Wait,
-    encode, encode_json, error_code,
+    ActivityReport, Attach, Bye, ByeReason, Call, CallError, Colors, Configure, Connection, Done, Event,
+    EventKind, EventMessage, Focus, Format, FrameDecoder, FrameKind, GetEvidence, GetStatus, HEADER_LEN,
+    Hello, Input, Kill, MAX_CLIENT_FRAME, MAX_FRAME, Rename, ReplyTo, Request, RequestRefusal, Resize,
+    ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot, Spawn, Subscribe, SubscribeReply, Until,
+    Upgrade, Verb, Wait, encode, encode_json, error_code,
 };
-use abide_wire::session::{Exit, SessionId, SpawnSpec, TerminalSize};
+use abide_wire::session::{ProcessExit, SessionId, SpawnSpec, TerminalSize};
 use proptest::prelude::*;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -86,7 +86,7 @@ fn every_verb() -> Vec<(serde_json::Value, Verb)> {
         sample(Configure { settings: MuxOptions::default().live() }, Verb::Configure),
         sample(Upgrade { exe: "/usr/bin/abide".into() }, Verb::Upgrade),
         sample(report, Verb::HookReport),
-        sample(Evidence { session: session() }, Verb::Evidence),
+        sample(GetEvidence { session: session() }, Verb::GetEvidence),
     ]
 }
 
@@ -100,8 +100,8 @@ fn every_event() -> Vec<Event> {
         title: "t".into(),
         cwd: Some("/".into()),
         process_cwd: None,
-        exit: Some(Exit::Signal(9)),
-        activity: Some(Activity {
+        exit: Some(ProcessExit::Signal(9)),
+        activity: Some(ActivityReport {
             state: Doing::NeedsInput,
             for_ms: 3,
             because: "it said so".into(),
@@ -111,10 +111,11 @@ fn every_event() -> Vec<Event> {
         journaled: true,
         meta: serde_json::json!([1]),
     };
-    let activity = Activity { state: Doing::Working, for_ms: 0, because: String::new(), question: None };
+    let activity =
+        ActivityReport { state: Doing::Working, for_ms: 0, because: String::new(), question: None };
     vec![
         Event::Started { status: Box::new(status) },
-        Event::Exited { session: session(), exit: Exit::Code(3) },
+        Event::Exited { session: session(), exit: ProcessExit::Code(3) },
         Event::Activity { session: session(), activity },
         Event::Title { session: session(), title: "t".into() },
         Event::Notification { session: session(), text: "n".into() },
@@ -164,7 +165,8 @@ fn attach_and_bye_come_back_as_they_were_sent() {
     let colors = Some(Colors { fg: [0, 1, 2], bg: [253, 254, 255] });
     let attach = Attach { cols: 80, rows: 24, session: Some(session()), colors, ..Attach::default() };
     assert_eq!(serde_json::from_slice::<Attach>(&from_the_future(&attach)).unwrap(), attach);
-    let bye = Bye { reason: ByeReason::SessionEnded, message: "bye".into(), exit: Some(Exit::Code(0)) };
+    let bye =
+        Bye { reason: ByeReason::SessionEnded, message: "bye".into(), exit: Some(ProcessExit::Code(0)) };
     assert_eq!(serde_json::from_slice::<Bye>(&from_the_future(&bye)).unwrap(), bye);
     let newer: Bye = serde_json::from_str(r#"{"reason": "eclipse"}"#).unwrap();
     assert_eq!(newer.reason, ByeReason::Other);
@@ -313,7 +315,7 @@ fn a_call_gets_its_own_reply_and_events_on_the_way_are_kept() {
                 }
                 _ => frame(
                     FrameKind::Reply,
-                    &ReplyTo::<Done>::new(request.id, Err(Refusal::new("no", "not today"))),
+                    &ReplyTo::<Done>::new(request.id, Err(RequestRefusal::new("no", "not today"))),
                 ),
             };
             // A frame of a kind that does not exist yet must not disturb either.
@@ -325,7 +327,7 @@ fn a_call_gets_its_own_reply_and_events_on_the_way_are_kept() {
     assert_eq!(connection.call(&Subscribe::default(), SOON).unwrap(), SubscribeReply { subscription: 1 });
     assert_eq!(connection.next_event(SOON).unwrap().event, Event::Bell { session: session() });
     let refused = connection.call(&Kill { session: session() }, SOON).unwrap_err();
-    assert!(matches!(refused, CallError::Refused(Refusal { code, .. }) if code == "no"));
+    assert!(matches!(refused, CallError::Refused(RequestRefusal { code, .. }) if code == "no"));
 }
 
 #[test]

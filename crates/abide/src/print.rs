@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How a cell or a line stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tone {
+pub enum TableTone {
     #[default]
     Plain,
     Strong,
@@ -19,7 +19,7 @@ pub enum Tone {
     Bad,
 }
 
-impl Tone {
+impl TableTone {
     fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -61,11 +61,11 @@ impl Printer {
 
     /// Prints one line.
     pub fn line(&self, text: impl AsRef<str>) -> io::Result<()> {
-        self.toned_line(Tone::Plain, text)
+        self.toned_line(TableTone::Plain, text)
     }
 
     /// Prints one line in `tone`.
-    pub fn toned_line(&self, tone: Tone, text: impl AsRef<str>) -> io::Result<()> {
+    pub fn toned_line(&self, tone: TableTone, text: impl AsRef<str>) -> io::Result<()> {
         let mut line = self.paint(tone, &sanitised(text.as_ref()));
         line.push('\n');
         write(line.as_bytes())
@@ -89,7 +89,7 @@ impl Printer {
     fn laid_out(&self, table: &Table) -> String {
         let mut text = String::new();
         let widths = table.widths(self.width);
-        let header = table.header.iter().map(|h| TableCell::from((h, Tone::Strong))).collect();
+        let header = table.header.iter().map(|h| TableCell::from((h, TableTone::Strong))).collect();
         for row in std::iter::once(&header).chain(&table.rows) {
             self.row(row, &widths, &mut text);
         }
@@ -106,8 +106,8 @@ impl Printer {
         text.push('\n');
     }
 
-    fn paint(&self, tone: Tone, text: &str) -> String {
-        if self.colour && tone != Tone::Plain && !text.is_empty() {
+    fn paint(&self, tone: TableTone, text: &str) -> String {
+        if self.colour && tone != TableTone::Plain && !text.is_empty() {
             format!("{}{text}\x1b[0m", tone.code())
         } else {
             text.to_owned()
@@ -133,11 +133,11 @@ const LAST: usize = 8;
 pub struct TableCell {
     /// Several parts are a list, of which the last are counted where there is no room for them.
     parts: Vec<String>,
-    tone: Tone,
+    tone: TableTone,
 }
 
-impl<S: AsRef<str>> From<(S, Tone)> for TableCell {
-    fn from((text, tone): (S, Tone)) -> Self {
+impl<S: AsRef<str>> From<(S, TableTone)> for TableCell {
+    fn from((text, tone): (S, TableTone)) -> Self {
         Self { parts: vec![sanitised(text.as_ref()).into_owned()], tone }
     }
 }
@@ -146,7 +146,7 @@ impl TableCell {
     /// A list of `parts`.
     pub fn list(parts: impl IntoIterator<Item = String>) -> Self {
         let parts = parts.into_iter().map(|part| sanitised(&part).into_owned()).collect();
-        Self { parts, tone: Tone::Plain }
+        Self { parts, tone: TableTone::Plain }
     }
 
     fn width(&self) -> usize {
@@ -238,8 +238,8 @@ mod tests {
 
     fn table() -> Table {
         let mut table = Table::new(&["ID", "SCOPE"]);
-        table.row([("k7p9m2xq", Tone::Good), ("a\x1b[31mred", Tone::Plain)]);
-        table.row([("日本", Tone::Plain), ("b", Tone::Plain)]);
+        table.row([("k7p9m2xq", TableTone::Good), ("a\x1b[31mred", TableTone::Plain)]);
+        table.row([("日本", TableTone::Plain), ("b", TableTone::Plain)]);
         table
     }
 
@@ -273,7 +273,7 @@ mod tests {
         let sessions = ["claude (idle 5m)", "bash (idle 2h)", "a, b"].map(str::to_owned);
         let cells = |scope| {
             let [id, status, scope] =
-                ["k7p9m2xq", "restorable (stopped)", scope].map(|cell| (cell, Tone::Plain));
+                ["k7p9m2xq", "restorable (stopped)", scope].map(|cell| (cell, TableTone::Plain));
             [id.into(), status.into(), TableCell::list(sessions.clone()), scope.into()]
         };
         table.row(cells("/home/someone/shop"));
@@ -292,7 +292,7 @@ mod tests {
     fn a_long_list_is_counted_even_where_nobody_looks() {
         let mut table = Table::new(&["ID", "SESSIONS"]);
         let tabs = (1..=13).map(|n| format!("bash-{n} (idle 2h)"));
-        table.row([("k7p9m2xq", Tone::Plain).into(), TableCell::list(tabs)]);
+        table.row([("k7p9m2xq", TableTone::Plain).into(), TableCell::list(tabs)]);
         let line = printed(&Printer { colour: false, width: None }, &table);
         assert!(line.width() < 100 && line.ends_with(", +9\n"), "{line}");
     }

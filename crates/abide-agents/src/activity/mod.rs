@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use abide_model::Timestamp;
-use abide_model::activity::{Evidence, SETTLE, Says, Source};
+use abide_model::activity::{ActivityEvidence, SETTLE, Says, Source};
 use abide_model::conversation::Located;
 use abide_model::watching::HookReport;
 use abide_model::watching::{Watched, Watcher, WatcherFindings, WatcherInput};
@@ -33,7 +33,7 @@ pub type Tail = fn(&[u8]) -> Option<Statement>;
 
 /// How an agent shows what it is doing.
 #[derive(Debug, Clone, Copy)]
-pub struct Signs {
+pub struct ActivitySigns {
     /// What its titles and screens mean, as TOML.
     pub rules: &'static str,
     /// What the end of its transcript says.
@@ -46,7 +46,7 @@ pub struct Signs {
     pub needs_consent: bool,
 }
 
-impl Signs {
+impl ActivitySigns {
     /// It shows nothing that is known.
     pub const NONE: Self = Self { rules: "", tail: None, registry: false, hooks: None, needs_consent: false };
 }
@@ -118,19 +118,23 @@ impl DatedStatement {
         self.0 = statement.map(|statement| (statement, since));
     }
 
-    fn evidence(&self, source: Source, now: Instant) -> Option<Evidence> {
+    fn evidence(&self, source: Source, now: Instant) -> Option<ActivityEvidence> {
         let (statement, since) = self.0.as_ref()?;
         Some(evidence(source, statement.clone(), now.saturating_duration_since(*since)))
     }
 }
 
-fn evidence(source: Source, Statement { says, detail, question }: Statement, age: Duration) -> Evidence {
-    Evidence { source, says, age, detail, question }
+fn evidence(
+    source: Source,
+    Statement { says, detail, question }: Statement,
+    age: Duration,
+) -> ActivityEvidence {
+    ActivityEvidence { source, says, age, detail, question }
 }
 
 impl AgentWatcher {
     fn new(agent: Option<&'static dyn Agent>, launch: AgentLaunch, pid: i32) -> Self {
-        let signs = agent.map_or(Signs::NONE, |agent| agent.profile().signs);
+        let signs = agent.map_or(ActivitySigns::NONE, |agent| agent.profile().signs);
         let own = Rules::deserialize(&launch.rules).unwrap_or_default();
         let rules = own.or(Rules::parse(signs.rules).unwrap_or_default());
         let registry = signs.registry.then(|| Registry::new(&launch.config_dir, pid));
@@ -163,7 +167,7 @@ impl AgentWatcher {
     /// The conversation that an agent has begun which tells nobody: it is seen at work, and writes to another transcript than
     /// it did. With several that could be meant, nobody knows whose is whose.
     fn begun_unheard(&mut self, lines: &[String], now: Instant) -> Option<String> {
-        let tells = |signs: &Signs| signs.registry || signs.hooks.is_some() || signs.tail.is_none();
+        let tells = |signs: &ActivitySigns| signs.registry || signs.hooks.is_some() || signs.tail.is_none();
         let agent = self.agent.filter(|agent| !tells(&agent.profile().signs))?;
         let works = |held: &&DatedStatement| {
             held.0.as_ref().is_some_and(|(statement, _)| statement.says == Says::Working)

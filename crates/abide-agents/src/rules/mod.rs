@@ -17,15 +17,15 @@ const LAST: usize = 12;
 pub struct Rules {
     /// What its titles mean.
     #[serde(default)]
-    title: Vec<Rule>,
+    title: Vec<ActivityRule>,
     /// What its screens mean.
     #[serde(default)]
-    screen: Vec<Rule>,
+    screen: Vec<ActivityRule>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rule {
+struct ActivityRule {
     /// What it is called in explanations.
     name: String,
     /// What it means if it fits.
@@ -89,7 +89,7 @@ impl Rules {
     }
 }
 
-impl Rule {
+impl ActivityRule {
     fn read(&self, lines: &[&str]) -> Option<Reading> {
         let region = &lines[lines.len().saturating_sub(self.last)..];
         let somewhere = |pattern: &String| region.iter().any(|line| fits(pattern, line));

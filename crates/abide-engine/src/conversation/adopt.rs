@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use abide_agents::{Candidate, Located, Typed};
+use abide_agents::{Located, TranscriptCandidate, Typed};
 use abide_config::Settings;
 use abide_model::session::Origin;
 use abide_model::{Conversation, Extra, Session, Timestamp};
@@ -13,7 +13,7 @@ use crate::conversation::agent_environment;
 use crate::conversation::claims::Claims;
 use crate::conversation::holders::{HeldBy, LiveHolders};
 use crate::conversation::list;
-use crate::conversation::list::{KnownConversation, Place};
+use crate::conversation::list::{AgentPlace, KnownConversation};
 use crate::start::launch::LaunchContext;
 use crate::target;
 
@@ -82,7 +82,7 @@ pub fn find(
         Take::Adopt(word) => (word, false),
         Take::Fork(word) => (word, true),
     };
-    let asked_for = |place: &Place| agent.is_none_or(|name| place.name == name);
+    let asked_for = |place: &AgentPlace| agent.is_none_or(|name| place.name == name);
     let (settings, env, home) = (ctx.settings, &ctx.env, &ctx.home);
     let places = match agent {
         Some(name) => list::place(settings, env, home, name).into_iter().collect(),
@@ -118,7 +118,7 @@ pub fn find(
 }
 
 fn taken(
-    place: &Place,
+    place: &AgentPlace,
     id: String,
     transcript: Option<PathBuf>,
     held_in: Option<PathBuf>,
@@ -136,12 +136,12 @@ fn taken(
 
 /// A conversation that is on disk, for a session in `dir`.
 fn of_disk(
-    place: &Place,
-    candidate: Candidate,
+    place: &AgentPlace,
+    candidate: TranscriptCandidate,
     dir: &Path,
     fork: bool,
 ) -> Result<AdoptedConversation, TakeError> {
-    let Candidate { id, path, cwd, .. } = candidate;
+    let TranscriptCandidate { id, path, cwd, .. } = candidate;
     let elsewhere = Some(cwd).filter(|cwd| cwd != dir);
     match elsewhere {
         Some(held_in) if !place.agent.profile().resumes_anywhere => {
@@ -151,7 +151,7 @@ fn of_disk(
     }
 }
 
-fn cannot_be_seen(place: &Place, dir: &Path, id: &str) -> bool {
+fn cannot_be_seen(place: &AgentPlace, dir: &Path, id: &str) -> bool {
     let argv = [place.agent.program().to_owned()];
     let unseen = matches!(place.agent.transcript(&place.dir, dir, id), Located::Unknown(_));
     unseen && place.agent.profile().said.is_none() && place.agent.resume(&argv, id).is_some()

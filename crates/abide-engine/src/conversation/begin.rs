@@ -15,7 +15,7 @@ use crate::activity;
 use crate::conversation::adopt::TakeError;
 use crate::conversation::claims::Claims;
 use crate::conversation::holders::{HeldBy, LiveHolders};
-use crate::conversation::transcript_vault::{Restored, Vault};
+use crate::conversation::transcript_vault::{RestoredTranscript, Vault};
 use crate::conversation::{agent_environment, agent_help, session_traces};
 use crate::error::Error;
 use crate::running::connect;
@@ -45,7 +45,7 @@ pub(crate) fn prepare(
     let setup = setup(ctx, session, name, env);
     let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
     agent_environment::replay(agent, &setup, env);
-    let start = Start { ctx, instance, session, agent, setup: &setup };
+    let start = SessionStart { ctx, instance, session, agent, setup: &setup };
     let mut notices: Vec<String> =
         agent_environment::differences(&setup, described).chain(start.restore(env)).collect();
     let prepared = start.decide()?;
@@ -64,7 +64,7 @@ pub(crate) fn prepare(
     let mut argv = agent.adjust_for(help, prepared.argv);
     let rules = described.map(activity::rules_of).unwrap_or_default();
     let hooks = described.and_then(|described| described.hooks);
-    let run = activity::Running { agent, config_dir: &setup.config_dir, conversation, help, rules, hooks };
+    let run = activity::AgentStart { agent, config_dir: &setup.config_dir, conversation, help, rules, hooks };
     let watched = activity::arrange(ctx, instance, session, run, &mut argv, env);
     Ok(Some(PreparedLaunch { argv, notices, watched }))
 }
@@ -102,7 +102,7 @@ pub fn forecast(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<ResumeFo
         };
         let setup = &setup(ctx, session, name, &ctx.env);
         let agent = &*abide_agents::for_session(name, &session.argv, Some(&setup.described));
-        let start = Start { ctx, instance, session, agent, setup };
+        let start = SessionStart { ctx, instance, session, agent, setup };
         let prepared = match start.beginning(Some(&claims), start.lost_and_kept().as_deref()) {
             Ok(prepared) => prepared,
             Err(error) if forecast.sessions.is_empty() => return Err(error),
@@ -146,7 +146,7 @@ fn log(instance: &Instance, session: &Session, resumed: Option<&str>, reason: &s
 }
 
 /// A session of an agent that is about to be started.
-struct Start<'a> {
+struct SessionStart<'a> {
     ctx: &'a LaunchContext<'a>,
     instance: &'a Instance,
     session: &'a Session,
@@ -154,7 +154,7 @@ struct Start<'a> {
     setup: &'a Setup,
 }
 
-impl Start<'_> {
+impl SessionStart<'_> {
     fn vault<'a>(&'a self, id: &'a str) -> Option<Vault<'a>> {
         let instance_dir = connect::instance_dir(self.ctx.store, self.instance.id);
         Vault::of(instance_dir.path(), self.session.id, self.agent, &self.setup.config_dir, id)
@@ -296,7 +296,7 @@ fn binding(prepared: &Prepared) -> Option<Conversation> {
 }
 
 /// What the operator should know of what was put back of the conversation of `name`.
-fn put_back(name: &str, restored: &Restored) -> Vec<String> {
+fn put_back(name: &str, restored: &RestoredTranscript) -> Vec<String> {
     let mut notices = Vec::new();
     match restored.beside.first() {
         Some(beside) => notices.push(format!(

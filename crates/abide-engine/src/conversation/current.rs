@@ -36,7 +36,7 @@ pub enum LookDepth {
 
 /// What an agent said of itself, one line per report.
 #[derive(Deserialize)]
-struct HookReport {
+struct LoggedHookReport {
     generation: u64,
     session: String,
     conversation: String,
@@ -87,9 +87,9 @@ pub fn look_closely(store: &Store, instance: &Instance) {
 }
 
 /// What agents reported in this run of the instance, the newest first.
-fn reports(store: &Store, instance: &Instance) -> Vec<HookReport> {
+fn reports(store: &Store, instance: &Instance) -> Vec<LoggedHookReport> {
     let path = connect::instance_dir(store, instance.id).conversations();
-    let read = || -> std::io::Result<Vec<HookReport>> {
+    let read = || -> std::io::Result<Vec<LoggedHookReport>> {
         let mut file = File::open(path)?;
         let len = file.metadata()?.len();
         file.seek(SeekFrom::Start(len.saturating_sub(MAX_REPORTS)))?;
@@ -105,10 +105,15 @@ fn reports(store: &Store, instance: &Instance) -> Vec<HookReport> {
 }
 
 /// What the session's own agent reported, the newest first.
-fn own_reports<'a>(session: &Session, agent: &dyn Agent, reports: &'a [HookReport]) -> Vec<&'a HookReport> {
+fn own_reports<'a>(
+    session: &Session,
+    agent: &dyn Agent,
+    reports: &'a [LoggedHookReport],
+) -> Vec<&'a LoggedHookReport> {
     // One that the agent could not be resumed by is no id, whatever a hook made of it.
     let is_id = agent.profile().grammar.is_id;
-    let own = |report: &&HookReport| report.session == session.id.to_string() && is_id(&report.conversation);
+    let own =
+        |report: &&LoggedHookReport| report.session == session.id.to_string() && is_id(&report.conversation);
     reports.iter().filter(own).collect()
 }
 
@@ -116,7 +121,7 @@ fn own_reports<'a>(session: &Session, agent: &dyn Agent, reports: &'a [HookRepor
 const COMING_UP: Duration = Duration::from_secs(10);
 
 /// Whether it is known where this run of the session came up, if it was started to resume a conversation.
-fn arrival(instance: &Instance, session: &Session, reports: &[&HookReport]) -> Arrival {
+fn arrival(instance: &Instance, session: &Session, reports: &[&LoggedHookReport]) -> Arrival {
     let Some(wanted) = session.conversation.as_ref().filter(|_| session.resume_unconfirmed) else {
         return Arrival::Settled;
     };
@@ -135,7 +140,7 @@ fn sightings(
     session: &Session,
     agent: &dyn Agent,
     setup: &Setup,
-    reports: &[&HookReport],
+    reports: &[&LoggedHookReport],
     live: Option<&StatusReply>,
     look: LookDepth,
 ) -> Vec<Sighting> {
@@ -145,7 +150,8 @@ fn sightings(
         transcript,
         held_by: None,
     };
-    let origin = |report: &HookReport| if report.event == INFERRED { Origin::Inferred } else { Origin::Hook };
+    let origin =
+        |report: &LoggedHookReport| if report.event == INFERRED { Origin::Inferred } else { Origin::Hook };
     let reported = reports.first().map(|r| seen(&r.conversation, origin(r), r.transcript.clone()));
     let mut sightings: Vec<Sighting> = reported.into_iter().collect();
     let close = look == LookDepth::Close || session.conversation.is_none();

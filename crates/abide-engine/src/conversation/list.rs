@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use abide_agents::{Candidate, Chosen, KNOWN};
+use abide_agents::{Chosen, KNOWN, TranscriptCandidate};
 use abide_config::Settings;
 use abide_model::{Conversation, Instance, Session, Timestamp};
 use abide_store::{Error, Store};
@@ -42,7 +42,7 @@ pub struct ConversationRow {
     /// How long its transcript is.
     pub bytes: u64,
     /// Whether a session is in it.
-    pub claim: Claim,
+    pub claim: ConversationClaim,
     pub session: Option<String>,
     /// The process that is in it, if that is known and no session is bound to it.
     pub process: Option<i32>,
@@ -53,7 +53,7 @@ pub struct ConversationRow {
 /// Whether a session is in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Claim {
+pub enum ConversationClaim {
     /// One is, or a process outside abide.
     Held,
     /// One was, and has begun another, was closed or removed.
@@ -62,7 +62,7 @@ pub enum Claim {
 }
 
 /// An agent of the configuration or of our own knowledge, and where it keeps its conversations now.
-pub(crate) struct Place {
+pub(crate) struct AgentPlace {
     pub name: String,
     pub agent: Chosen,
     pub dir: PathBuf,
@@ -70,8 +70,8 @@ pub(crate) struct Place {
 
 /// A conversation that is on disk, and the agent that it was held with.
 pub(crate) struct KnownConversation<'a> {
-    pub place: &'a Place,
-    pub candidate: Candidate,
+    pub place: &'a AgentPlace,
+    pub candidate: TranscriptCandidate,
 }
 
 /// The conversations held in `dir`, or in any directory. What was held in a tree of an instance, or before the directory
@@ -100,19 +100,19 @@ pub fn list(ctx: &LaunchContext<'_>, dir: Option<&Path>) -> Result<ConversationL
 
 fn row(
     known: &KnownConversation<'_>,
-    owner: Option<(Claim, String)>,
+    owner: Option<(ConversationClaim, String)>,
     live: Option<HeldBy>,
 ) -> ConversationRow {
     let KnownConversation { place, candidate } = known;
-    let bound = owner.as_ref().is_some_and(|(claim, _)| *claim == Claim::Held);
+    let bound = owner.as_ref().is_some_and(|(claim, _)| *claim == ConversationClaim::Held);
     let (process, within) = match live {
         Some(HeldBy::Process { pid, within, .. }) if !bound => (Some(pid), within),
         _ => (None, None),
     };
     let claim = match (&owner, process) {
-        (_, Some(_)) => Claim::Held,
+        (_, Some(_)) => ConversationClaim::Held,
         (Some((claim, _)), None) => *claim,
-        (None, None) => Claim::Free,
+        (None, None) => ConversationClaim::Free,
     };
     let within = within.map(|name| name.trim_start_matches("ab-").to_owned());
     ConversationRow {
@@ -131,12 +131,12 @@ fn row(
 
 /// Every conversation of `dir`, or of any directory, once: agents whose files overlap have it several times.
 pub(crate) fn known<'a>(
-    places: &'a [Place],
-    recorded: &'a [(Place, Session)],
+    places: &'a [AgentPlace],
+    recorded: &'a [(AgentPlace, Session)],
     dir: Option<&Path>,
 ) -> Vec<KnownConversation<'a>> {
     let mut known: Vec<KnownConversation<'a>> = Vec::new();
-    let mut add = |place: &'a Place, candidate: Candidate| {
+    let mut add = |place: &'a AgentPlace, candidate: TranscriptCandidate| {
         let same = |other: &KnownConversation<'_>| {
             other.candidate.id == candidate.id && other.candidate.path == candidate.path
         };
@@ -156,7 +156,7 @@ pub(crate) fn known<'a>(
 }
 
 /// The transcript of a conversation that a session is or was in, if it is where it was.
-fn on_disk(place: &Place, session: &Session, held: &Conversation) -> Option<Candidate> {
+fn on_disk(place: &AgentPlace, session: &Session, held: &Conversation) -> Option<TranscriptCandidate> {
     let cwd = held.held_in.as_ref().unwrap_or(&session.cwd);
     if place.agent.profile().shared.is_some() {
         let found = place.agent.discover(&place.dir, Some(cwd), Timestamp(0));
@@ -166,12 +166,15 @@ fn on_disk(place: &Place, session: &Session, held: &Conversation) -> Option<Cand
     let meta = fs::metadata(&path).ok().filter(|meta| meta.len() > 0)?;
     let modified = Timestamp(meta.mtime() * 1000 + meta.mtime_nsec() / 1_000_000);
     let (id, size) = (held.id.clone(), meta.len());
-    Some(Candidate { id, path, cwd: cwd.clone(), modified, begun: None, size, title: None })
+    Some(TranscriptCandidate { id, path, cwd: cwd.clone(), modified, begun: None, size, title: None })
 }
 
 /// The agents of the sessions that were launched from `dir`, whether it was moved since or not, and whether their instances
 /// are in the trash or not.
-pub(crate) fn recorded_places(store: &Store, dir: Option<&Path>) -> Result<Vec<(Place, Session)>, Error> {
+pub(crate) fn recorded_places(
+    store: &Store,
+    dir: Option<&Path>,
+) -> Result<Vec<(AgentPlace, Session)>, Error> {
     let Some(dir) = dir else { return Ok(Vec::new()) };
     let now = moved::identity(dir);
     let belongs = |instance: &Instance| {
@@ -185,7 +188,7 @@ pub(crate) fn recorded_places(store: &Store, dir: Option<&Path>) -> Result<Vec<(
     let place = |session: Session| {
         let name = session.agent.clone()?;
         let (agent, setup) = agent_environment::agent_of(&session)?;
-        Some((Place { name, agent, dir: setup.config_dir.clone() }, session))
+        Some((AgentPlace { name, agent, dir: setup.config_dir.clone() }, session))
     };
     Ok(sessions.filter_map(place).collect())
 }
@@ -196,7 +199,7 @@ pub(crate) fn place(
     env: &BTreeMap<OsString, OsString>,
     home: &Path,
     name: &str,
-) -> Option<Place> {
+) -> Option<AgentPlace> {
     let described = settings.agents.get(name);
     if described.is_none() && abide_agents::agent(name).is_none() {
         return None;
@@ -205,15 +208,19 @@ pub(crate) fn place(
     let agent = abide_agents::for_session(name, &command, described.map(|d| d.described()).as_ref());
     let chosen = agent_environment::chosen_dir(&*agent, described, env);
     let dir = chosen.unwrap_or_else(|| agent.default_dir(home));
-    Some(Place { name: name.to_owned(), agent, dir })
+    Some(AgentPlace { name: name.to_owned(), agent, dir })
 }
 
-pub(crate) fn places(settings: &Settings, env: &BTreeMap<OsString, OsString>, home: &Path) -> Vec<Place> {
+pub(crate) fn places(
+    settings: &Settings,
+    env: &BTreeMap<OsString, OsString>,
+    home: &Path,
+) -> Vec<AgentPlace> {
     let place = |name: &str| place(settings, env, home, name);
-    let mut places: Vec<Place> = KNOWN.iter().filter_map(|agent| place(agent.name())).collect();
+    let mut places: Vec<AgentPlace> = KNOWN.iter().filter_map(|agent| place(agent.name())).collect();
     for more in settings.agents.keys().filter_map(|name| place(name.as_str())) {
         // Two names for one agent with one directory would list everything twice.
-        let same = |known: &Place| known.agent.name() == more.agent.name() && known.dir == more.dir;
+        let same = |known: &AgentPlace| known.agent.name() == more.agent.name() && known.dir == more.dir;
         if !places.iter().any(same) {
             places.push(more);
         }
@@ -222,26 +229,34 @@ pub(crate) fn places(settings: &Settings, env: &BTreeMap<OsString, OsString>, ho
 }
 
 /// Which session is, or was, in which conversation.
-fn owners(store: &Store) -> Result<HashMap<String, (Claim, String)>, Error> {
+fn owners(store: &Store) -> Result<HashMap<String, (ConversationClaim, String)>, Error> {
     let mut owners = HashMap::new();
     for entry in store.trashed()?.iter().filter_map(|entry| entry.content.as_ref().ok()) {
-        note(&mut owners, entry, |_| Claim::Left);
+        note(&mut owners, entry, |_| ConversationClaim::Left);
     }
     for instance in store.list()?.iter().filter_map(abide_store::StoreEntry::sound) {
         let in_it = |session: &Session, id: &str| session.conversation.as_ref().is_some_and(|c| c.id == id);
         note(&mut owners, instance, |id| {
-            if instance.sessions.iter().any(|s| in_it(s, id)) { Claim::Held } else { Claim::Left }
+            if instance.sessions.iter().any(|s| in_it(s, id)) {
+                ConversationClaim::Held
+            } else {
+                ConversationClaim::Left
+            }
         });
     }
     Ok(owners)
 }
 
-fn note(owners: &mut HashMap<String, (Claim, String)>, instance: &Instance, claim: impl Fn(&str) -> Claim) {
+fn note(
+    owners: &mut HashMap<String, (ConversationClaim, String)>,
+    instance: &Instance,
+    claim: impl Fn(&str) -> ConversationClaim,
+) {
     for id in instance.claimed() {
         let was = instance.sessions.iter().find(|session| session.claimed().any(|own| own == id));
         let who =
             was.map_or_else(|| instance.id.to_string(), |session| format!("{}/{}", instance.id, session.id));
-        let held = owners.get(id).is_some_and(|(claim, _)| *claim == Claim::Held);
+        let held = owners.get(id).is_some_and(|(claim, _)| *claim == ConversationClaim::Held);
         if !held {
             owners.insert(id.to_owned(), (claim(id), who));
         }

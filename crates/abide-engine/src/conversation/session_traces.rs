@@ -17,13 +17,13 @@ const LINES: usize = 1000;
 
 /// Something was entered in a session for the first time in a run.
 #[derive(Deserialize)]
-struct Turn {
+struct TurnTrace {
     session: String,
     at: i64,
 }
 
 /// What is written down of the turns in the sessions of an instance directory; `None` where that is not observed.
-fn turns(instance_dir: &InstanceDir) -> Option<Vec<Turn>> {
+fn turns(instance_dir: &InstanceDir) -> Option<Vec<TurnTrace>> {
     let text = fs::read_to_string(instance_dir.turns()).ok()?;
     Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }

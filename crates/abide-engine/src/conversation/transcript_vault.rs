@@ -102,12 +102,12 @@ impl<'a> Vault<'a> {
 
     /// Puts back what the agent, which runs in `cwd` with `env`, has no longer or only in part. What takes the place of a
     /// transcript is kept beside it.
-    pub fn restore(&self, cwd: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<Restored> {
+    pub fn restore(&self, cwd: &Path, env: &BTreeMap<OsString, OsString>) -> io::Result<RestoredTranscript> {
         if let Some(shared) = self.agent.profile().shared {
             let missing = self.give_back(shared, cwd, env)?;
-            return Ok(Restored { missing, ..Restored::default() });
+            return Ok(RestoredTranscript { missing, ..RestoredTranscript::default() });
         }
-        let (mut restored, mut outcome) = (Restored::default(), Ok(()));
+        let (mut restored, mut outcome) = (RestoredTranscript::default(), Ok(()));
         for kept in self.files(&self.dir)? {
             let name = kept.to_string_lossy();
             if name.ends_with(UNFINISHED) {
@@ -119,7 +119,7 @@ impl<'a> Vault<'a> {
         outcome.map(|()| restored)
     }
 
-    fn restore_file(&self, plain: &Path, restored: &mut Restored) -> io::Result<()> {
+    fn restore_file(&self, plain: &Path, restored: &mut RestoredTranscript) -> io::Result<()> {
         let Ok(below) = plain.strip_prefix(&self.dir) else { return Ok(()) };
         let target = self.root.join(below);
         let Some(longest) = longest([plain.to_owned(), with_suffix(plain, BEFORE)]) else { return Ok(()) };
@@ -180,7 +180,7 @@ impl<'a> Vault<'a> {
 
 /// What was put back of a conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredTranscript {
     pub missing: bool,
     /// Something was damaged, and is here now.
     pub beside: Vec<PathBuf>,

@@ -6,9 +6,9 @@
 use std::time::{Duration, Instant};
 
 use abide_keeper::OperatorStop;
-use abide_model::decide::{self, Leave, Leaving, Stopped};
+use abide_model::decide::{self, EndFacts, Leave, Stopped};
 use abide_model::evidence::Verdict;
-use abide_model::session::Exit;
+use abide_model::session::SessionExit;
 use abide_model::status::{Ending, Gone, Kept};
 use abide_model::{
     Decided, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, StatusEvent,
@@ -19,8 +19,8 @@ use abide_sys::{clock, crash, host};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::given_names::given_names;
 use abide_wire::instance_dir::InstanceDir;
-use abide_wire::session::Exit as ProcessExit;
-use abide_wire::supervisor_lock::{Claim, remove_stale_socket};
+use abide_wire::session::ProcessExit;
+use abide_wire::supervisor_lock::{InstanceClaim, remove_stale_socket};
 
 use crate::conversation::current;
 use crate::conversation::current::LookDepth;
@@ -54,7 +54,7 @@ pub enum FinishOutcome {
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
 pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<FinishOutcome, Error> {
     // Without it others look at the trees a second time, which does no harm.
-    let _claim = Claim::finishing(&connect::instance_dir(store, id));
+    let _claim = InstanceClaim::finishing(&connect::instance_dir(store, id));
     let finished = decide_and_carry_out(store, id, policy);
     match &finished {
         // Another process is at it, and knows better.
@@ -273,7 +273,7 @@ fn decision_on(
         None => return gone_without_a_word(instance, record),
     };
     let policy = instance.policy.or(policy).unwrap_or(Policy::Keep);
-    let Decided { decision, reason } = decide::leave(&Leaving { policy, stopped, verdict });
+    let Decided { decision, reason } = decide::leave(&EndFacts { policy, stopped, verdict });
     let event = match decision {
         Leave::Finish(why) => StatusEvent::LeftFinishing(why),
         Leave::Keep(kept) => StatusEvent::LeftKeeping(kept),
@@ -336,13 +336,13 @@ pub(crate) fn moment(ms: u64) -> Timestamp {
     Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
-pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> Exit {
+pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> SessionExit {
     let (code, signal) = match exit {
         ProcessExit::Code(code) => (Some(code), None),
         ProcessExit::Signal(signal) => (None, Some(signal)),
     };
     let at = ended_ms.and_then(|ms| i64::try_from(ms).ok()).map_or_else(clock::now, Timestamp);
-    Exit { code, signal, stopped, at, why: None, cut: None, extra: Extra::new() }
+    SessionExit { code, signal, stopped, at, why: None, cut: None, extra: Extra::new() }
 }
 
 /// Makes sure that nothing runs of what is about to be removed.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use abide_agents::activity::ended_in;
-use abide_model::session::Exit;
+use abide_model::session::SessionExit;
 use abide_model::session_end::{self, Interruption, LastActivity, Meaning, SessionEnd};
 use abide_model::{Decided, Instance, Session, Timestamp};
 use abide_wire::exit_record::{ExitRecord, RecordedSession};
@@ -49,7 +49,7 @@ pub(crate) fn of(
     Some(meaning(session, recorded, record, &last, &exit_of(recorded)?))
 }
 
-fn exit_of(recorded: &RecordedSession) -> Option<Exit> {
+fn exit_of(recorded: &RecordedSession) -> Option<SessionExit> {
     recorded.exit.map(|exit| finish::exit_of(exit, recorded.ended_ms, recorded.stopped))
 }
 
@@ -58,7 +58,7 @@ fn meaning(
     recorded: &RecordedSession,
     record: &ExitRecord,
     last: &LastSeen,
-    exit: &Exit,
+    exit: &SessionExit,
 ) -> Decided<Meaning> {
     let by_tmux = record.tmux.is_some() && exit.signal.is_some_and(|signal| FROM_TMUX.contains(&signal));
     let recently = |at: i64| exit.at.0.saturating_sub(at) < INTERRUPTED_WITHIN_MS;

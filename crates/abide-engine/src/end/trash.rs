@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_config::Settings;
-use abide_model::retention::{self, Contents, Limits, TrashedDir};
+use abide_model::retention::{self, Limits, TrashContents, TrashedDir};
 use abide_model::{Decided, Instance, InstanceId};
 use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
@@ -99,7 +99,8 @@ pub fn expired(
     let names = store.trash_names()?;
     let held = |name: &TrashName| {
         let bytes = store.trash_size(name, until).unwrap_or(0);
-        let contents = if store.trash_holds_work(name) { Contents::PerhapsWork } else { Contents::NoWork };
+        let contents =
+            if store.trash_holds_work(name) { TrashContents::PerhapsWork } else { TrashContents::NoWork };
         TrashedDir { since: name.when, bytes, contents }
     };
     let held: Vec<TrashedDir> = names.iter().map(held).collect();

@@ -8,7 +8,7 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{CallError, Connection, StatusReply};
 
 use crate::substrate;
-use crate::substrate::Trouble;
+use crate::substrate::NoAnswer;
 
 /// How long a capsule may take to answer a question.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,6 +24,6 @@ pub fn connect(instance_dir: &InstanceDir) -> Result<Connection, CallError> {
 }
 
 /// What the sessions of `instance_dir` are doing.
-pub fn status(instance_dir: &InstanceDir) -> Result<StatusReply, Trouble> {
+pub fn status(instance_dir: &InstanceDir) -> Result<StatusReply, NoAnswer> {
     substrate::at(instance_dir.clone()).status()
 }

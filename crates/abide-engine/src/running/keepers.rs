@@ -19,7 +19,7 @@ const TO_END: Duration = Duration::from_secs(15);
 const DELETED: &str = " (deleted)";
 
 /// A keeper of this user, in this view of the file system.
-struct Keeper {
+struct KeeperProcess {
     process: ProcessIdentity,
     /// Where its lock file is, or was.
     lock: PathBuf,
@@ -50,7 +50,7 @@ pub fn orphaned(store: &Store) -> Vec<OrphanedCapsule> {
     if !instances.is_dir() {
         return Vec::new();
     }
-    let orphan = |keeper: Keeper| {
+    let orphan = |keeper: KeeperProcess| {
         let within = keeper.lock.strip_prefix(&instances).ok()?;
         let id = within.components().next()?.as_os_str().to_str()?.parse().ok()?;
         let is_gone = match identify(&keeper.lock) {
@@ -89,7 +89,7 @@ fn words_are(line: &[Vec<u8>], parts: &[&[u8]]) -> bool {
     matches!(words[..], [b"capsule", part] if parts.contains(&part))
 }
 
-fn keepers() -> impl Iterator<Item = Keeper> {
+fn keepers() -> impl Iterator<Item = KeeperProcess> {
     let uid = rustix::process::geteuid().as_raw();
     let view = fs::read_link("/proc/self/ns/mnt").ok();
     Stat::all().filter(|stat| !stat.is_dead()).filter_map(move |stat| {
@@ -102,7 +102,7 @@ fn keepers() -> impl Iterator<Item = Keeper> {
         }
         let process = identity(stat.pid.cast_unsigned())?;
         let open = fs::read_dir(dir.join("fd")).ok()?.flatten();
-        open.filter_map(|entry| lock_file(&entry.path())).next().map(|(lock, file)| Keeper {
+        open.filter_map(|entry| lock_file(&entry.path())).next().map(|(lock, file)| KeeperProcess {
             process,
             lock,
             file,

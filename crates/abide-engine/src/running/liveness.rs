@@ -5,7 +5,7 @@ use abide_model::{Decided, HostIdentity, Instance, InstanceId, Liveness, Process
 use abide_store::Store;
 use abide_sys::{host, process};
 use abide_wire::exit_record::ExitRecord;
-use abide_wire::supervisor_lock::Claim;
+use abide_wire::supervisor_lock::InstanceClaim;
 
 use crate::error::Error;
 use crate::running::connect;
@@ -51,7 +51,7 @@ pub fn of_starter(store: &Store, instance: &Instance, by: &ProcessIdentity) -> D
     let lock = match seen {
         Some(true) => SupervisorLock::Held,
         Some(false) => SupervisorLock::Free,
-        None => Claim::starter(&connect::instance_dir(store, instance.id)),
+        None => InstanceClaim::starter(&connect::instance_dir(store, instance.id)),
     };
     let Decided { decision, reason } = decide(store, lock, Some(&start), || RunEnd::Unrecorded);
     match decision {

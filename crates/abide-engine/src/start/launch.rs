@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use abide_config::{Name, Settings, Workspace};
-use abide_model::session::Exit;
+use abide_model::session::SessionExit;
 use abide_model::status::StatusRefusal;
 use abide_model::{Instance, InstanceId, Session, StatusEvent, Substrate, vars};
 use abide_places::host::scope::ScopeOutcome;
@@ -13,7 +13,7 @@ use abide_store::Store;
 use abide_sys::clock;
 use abide_wire::os_text::OsText;
 use abide_wire::session::{SpawnSpec, TerminalSize};
-use abide_wire::supervisor_lock::Claim;
+use abide_wire::supervisor_lock::InstanceClaim;
 
 use crate::conversation::begin;
 use crate::end::{finish, trash};
@@ -92,15 +92,15 @@ pub(crate) struct LaunchReport {
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
 ///
 /// A start that fails leaves no process, and the instance as the status machine says.
-pub fn start(ctx: &LaunchContext<'_>, instance: &Instance, claim: Claim) -> Result<Started, Error> {
+pub fn start(ctx: &LaunchContext<'_>, instance: &Instance, claim: InstanceClaim) -> Result<Started, Error> {
     let started = start_claimed(ctx, instance);
     drop(claim);
     started
 }
 
 /// Says that this process starts the instance `id`, for as long as the claim is kept.
-pub fn claim(store: &Store, id: InstanceId) -> Result<Claim, Error> {
-    Claim::starting(&connect::instance_dir(store, id)).map_err(|error| match error.kind() {
+pub fn claim(store: &Store, id: InstanceId) -> Result<InstanceClaim, Error> {
+    InstanceClaim::starting(&connect::instance_dir(store, id)).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             Error::ResumeRefused { id, why: StatusRefusal("another process is starting it") }
         }
@@ -154,9 +154,9 @@ fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome,
         for missing in &report.not_started {
             tracing::warn!(id = %instance.id, session = %missing.session, "did not start: {}", missing.why);
             let session = instance.sessions.iter_mut().find(|session| session.id == missing.session);
-            session
-                .into_iter()
-                .for_each(|session| session.exit = Some(Exit::not_started(&missing.why, clock::now())));
+            session.into_iter().for_each(|session| {
+                session.exit = Some(SessionExit::not_started(&missing.why, clock::now()))
+            });
         }
         Ok(())
     });

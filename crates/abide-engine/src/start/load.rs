@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use abide_config::{Name, Role, Settings};
-use abide_model::program::{self, AGENTS, Program, Wanted};
+use abide_model::program::{self, AGENTS, Program, ProgramFacts};
 use abide_model::{
     Decided, EnvRef, Extra, Instance, InstanceId, Isolation, LaunchScope, Place, Policy, Recipe, Session,
     Substrate, vars,
@@ -209,7 +209,7 @@ pub fn choose(ctx: &LaunchContext<'_>, requested: Option<&str>, runs_as: Option<
     let machine = Machine { path, ..Machine::here() };
     let described: Vec<&str> = ctx.settings.agents.keys().map(Name::as_str).collect();
     let installed: Vec<&str> = AGENTS.iter().copied().filter(|name| machine.find(name).is_some()).collect();
-    program::choose(&Wanted {
+    program::choose(&ProgramFacts {
         requested,
         runs_as,
         configured: ctx.settings.agent.as_ref().map(Name::as_str),

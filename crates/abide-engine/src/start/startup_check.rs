@@ -10,8 +10,8 @@ use abide_model::{Instance, InstanceId, Session};
 use abide_store::Store;
 use abide_wire::exit_record::{ExitRecord, RecordedSession};
 use abide_wire::instance_dir::InstanceDir;
-use abide_wire::protocol::Evidence;
-use abide_wire::session::Exit;
+use abide_wire::protocol::GetEvidence;
+use abide_wire::session::ProcessExit;
 
 use crate::conversation::agent_environment::agent_of;
 use crate::conversation::current;
@@ -33,7 +33,7 @@ const LAST_LINES: usize = 8;
 #[error("{session} ended right after its start ({exit}): {}", reason(.fatal, .last))]
 pub struct BootFailure {
     pub session: String,
-    pub exit: Exit,
+    pub exit: ProcessExit,
     /// What its last words mean, if they are known.
     pub fatal: Option<Fatal>,
     /// The end of its last screen.
@@ -66,7 +66,7 @@ fn failed(instance_dir: &InstanceDir, session: &Session, record: &ExitRecord) ->
     let is_cut = || {
         session_end::of(instance_dir, session, record).is_some_and(|end| end.decision == Meaning::CutShort)
     };
-    if recorded.asked || !(matches!(exit, Exit::Code(code) if code != 0) || is_cut()) {
+    if recorded.asked || !(matches!(exit, ProcessExit::Code(code) if code != 0) || is_cut()) {
         return None;
     }
     let mut last = last_words(instance_dir, recorded);
@@ -137,7 +137,7 @@ fn are_up(instance_dir: &InstanceDir, instance: &Instance) -> bool {
     }
     let Ok(mut capsule) = connect::connect(instance_dir) else { return false };
     let mut speaks = |session: &Session| {
-        let evidence = capsule.call(&Evidence { session: session.id }, connect::PATIENCE);
+        let evidence = capsule.call(&GetEvidence { session: session.id }, connect::PATIENCE);
         evidence.is_ok_and(|said| said.statements.iter().any(|one| one.source <= Source::Hook))
     };
     instance.sessions.iter().filter(|session| session.agent.is_some()).all(&mut speaks)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use abide_client as client;
 use abide_client::{AttachEnd, AttachOptions};
-use abide_config::{Journal, Settings};
+use abide_config::{JournalLimit, Settings};
 use abide_keeper::{Config, Launching, OWN_IMAGE, OperatorStop};
 use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
@@ -18,12 +18,12 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{
-    Configure, Connection, Evidence, EvidenceReply, GetStatus, Input, Kill, Send, Shutdown, Snapshot,
+    Configure, Connection, EvidenceReply, GetEvidence, GetStatus, Input, Kill, Send, Shutdown, Snapshot,
     SnapshotReply, Spawn, StatusReply, Until, Upgrade, Wait, WaitReply,
 };
 use abide_wire::supervisor_lock::supervisor_lock;
 
-use super::{Substrate, Trouble};
+use super::{NoAnswer, Substrate};
 use crate::conversation::session_traces;
 use crate::error::Error;
 use crate::running::connect;
@@ -55,7 +55,7 @@ impl Substrate for Capsule {
         keeper.map(|record| record.keeper.pid.cast_signed()).into_iter().collect()
     }
 
-    fn status(&self) -> Result<StatusReply, Trouble> {
+    fn status(&self) -> Result<StatusReply, NoAnswer> {
         Ok(connect::connect(&self.0)?.call(&GetStatus {}, PATIENCE)?)
     }
 
@@ -85,43 +85,48 @@ impl Substrate for Capsule {
         keeper.is_none_or(|keeper| keeper.ends_within(TO_HEAR))
     }
 
-    fn end(&self, session: &SessionId) -> Result<(), Trouble> {
+    fn end(&self, session: &SessionId) -> Result<(), NoAnswer> {
         connect::connect(&self.0)?.call(&Kill { session: *session }, PATIENCE)?;
         Ok(())
     }
 
-    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble> {
+    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), NoAnswer> {
         connect::connect(&self.0)?.call(&Send { session: *session, input }, PATIENCE)?;
         Ok(())
     }
 
-    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, Trouble> {
+    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, NoAnswer> {
         let request = Snapshot { session: Some(*session), ..ask.clone() };
         Ok(connect::connect(&self.0)?.call(&request, PATIENCE)?)
     }
 
-    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble> {
-        Ok(connect::connect(&self.0)?.call(&Evidence { session: *session }, PATIENCE)?)
+    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, NoAnswer> {
+        Ok(connect::connect(&self.0)?.call(&GetEvidence { session: *session }, PATIENCE)?)
     }
 
-    fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble> {
+    fn wait(
+        &self,
+        session: &SessionId,
+        until: Until,
+        timeout_ms: Option<u64>,
+    ) -> Result<WaitReply, NoAnswer> {
         // The capsule keeps the time; we only have to outlast it.
         let patience = timeout_ms.map_or(Duration::MAX, |ms| Duration::from_millis(ms) + PATIENCE);
         let request = Wait { session: *session, until, timeout_ms };
         Ok(connect::connect(&self.0)?.call(&request, patience)?)
     }
 
-    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble> {
+    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, NoAnswer> {
         Ok(client::attach(&self.0, options)?)
     }
 
-    fn configure(&self, settings: &Settings) -> Result<bool, Trouble> {
+    fn configure(&self, settings: &Settings) -> Result<bool, NoAnswer> {
         let configure = Configure { settings: mux_settings(settings).live() };
         connect::connect(&self.0)?.call(&configure, PATIENCE)?;
         Ok(true)
     }
 
-    fn upgrade(&self, exe: PathBuf) -> Result<bool, Trouble> {
+    fn upgrade(&self, exe: PathBuf) -> Result<bool, NoAnswer> {
         connect::connect(&self.0)?.call(&Upgrade { exe: exe.into() }, PATIENCE)?;
         Ok(true)
     }
@@ -206,8 +211,8 @@ pub(super) fn mux_settings(settings: &Settings) -> MuxOptions {
     MuxOptions {
         scrollback: usize::try_from(settings.scrollback).unwrap_or(usize::MAX),
         journal_bytes: match settings.journal {
-            Journal::Off => 0,
-            Journal::Newest(size) => size.bytes(),
+            JournalLimit::Off => 0,
+            JournalLimit::Newest(size) => size.bytes(),
         },
         prefix: settings.prefix,
         status_bar: settings.status_bar,

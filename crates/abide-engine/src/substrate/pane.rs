@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use abide_journal::snapshot;
 use abide_model::{InstanceId, Session, vars};
 use abide_places::tmux::pane_process as pane;
-use abide_places::tmux::pane_process::{Cause, End, InPane, Launcher, Order, PaneSession};
-use abide_places::tmux::{self, HOME, ID, SESSION, Server, home_mark};
+use abide_places::tmux::pane_process::{End, EndCause, InPane, Launcher, Order, PaneSession};
+use abide_places::tmux::{self, HOME, ID, SESSION, TmuxServer, home_mark};
 use abide_store::Store;
 use abide_sys::{atomic, clock, signals};
 use abide_wire::exit_record::{ExitRecord, StopReason};
@@ -36,7 +36,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
     let _lock = PaneLock::new(&instance_dir)?;
     let var = |name: &str| std::env::var_os(name).ok_or_else(|| io::Error::other("this is no pane of tmux"));
     let (tmux, name) = (var(vars::TMUX)?, var(vars::TMUX_PANE)?.to_string_lossy().into_owned());
-    let server = Server::around(&tmux).ok_or_else(|| io::Error::other("TMUX names no server"))?;
+    let server = TmuxServer::around(&tmux).ok_or_else(|| io::Error::other("TMUX names no server"))?;
     let home = home_mark(store.layout().home());
     let mark = |session: &SessionId| {
         let options = [(ID, id.as_str()), (HOME, &home), (SESSION, &session.to_string())];
@@ -65,7 +65,7 @@ pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path
 /// One session, and the pane it is in.
 struct SessionInPane {
     instance_dir: InstanceDir,
-    server: Server,
+    server: TmuxServer,
     id: InstanceId,
     home: String,
     name: String,
@@ -89,7 +89,7 @@ impl SessionInPane {
         let held = held.map_err(io::Error::other)?;
         let mut end = held.wait()?;
         self.save_past();
-        if end.cause == Cause::Itself {
+        if end.cause == EndCause::Itself {
             end.cause = held.asked()?.unwrap_or(end.cause);
         }
         self.note(end)
@@ -136,15 +136,15 @@ impl SessionInPane {
     fn note(&self, mut end: End) -> io::Result<bool> {
         let panes = panes_of(&self.server, self.id, &self.home).unwrap_or_default();
         // What ended because its terminal was taken away did not end by itself, even if it was faster than we.
-        if end.cause == Cause::Itself && panes.iter().all(|pane| pane.id != self.name) {
-            end.cause = Cause::HungUp;
+        if end.cause == EndCause::Itself && panes.iter().all(|pane| pane.id != self.name) {
+            end.cause = EndCause::HungUp;
         }
         let others: Vec<&tmux::TmuxPane> = panes.iter().filter(|pane| pane.id != self.name).collect();
         let stopped = match end.cause {
-            Cause::Itself | Cause::Closed => false,
-            Cause::Stopped | Cause::Terminated => true,
+            EndCause::Itself | EndCause::Closed => false,
+            EndCause::Stopped | EndCause::Terminated => true,
             // A pane that was closed beside others was done with; where all are gone, nobody said so.
-            Cause::HungUp => others.is_empty(),
+            EndCause::HungUp => others.is_empty(),
         };
         let Order { generation, spec } = &self.order;
         let last = ExitRecord::update(&self.instance_dir, *generation, |record| {
@@ -158,10 +158,10 @@ impl SessionInPane {
                 return false;
             }
             let reason = match end.cause {
-                Cause::Stopped => StopReason::Operator,
-                Cause::HungUp | Cause::Terminated => StopReason::Sigterm,
+                EndCause::Stopped => StopReason::Operator,
+                EndCause::HungUp | EndCause::Terminated => StopReason::Sigterm,
                 _ if record.sessions.iter().any(|session| session.stopped) => StopReason::Sigterm,
-                Cause::Itself | Cause::Closed => StopReason::LastSessionEnded,
+                EndCause::Itself | EndCause::Closed => StopReason::LastSessionEnded,
             };
             record.stopped(reason, "the last pane ended".to_owned());
             true
@@ -170,7 +170,7 @@ impl SessionInPane {
     }
 }
 
-fn panes_of(server: &Server, id: InstanceId, home: &str) -> io::Result<Vec<tmux::TmuxPane>> {
+fn panes_of(server: &TmuxServer, id: InstanceId, home: &str) -> io::Result<Vec<tmux::TmuxPane>> {
     let panes = server.panes().map_err(io::Error::other)?;
     Ok(panes.into_iter().filter(|pane| pane.is_of(id, home)).collect())
 }
@@ -197,7 +197,7 @@ pub(super) fn past(
 }
 
 /// A new shell like the sessions that run already, in the directory that tmux chose.
-fn beside(store: &Store, id: InstanceId, server: &Server, home: &str) -> io::Result<Order> {
+fn beside(store: &Store, id: InstanceId, server: &TmuxServer, home: &str) -> io::Result<Order> {
     let panes = panes_of(server, id, home)?;
     let sessions = panes.iter().filter(|pane| !pane.session.is_empty());
     let mut env = sessions.filter_map(|pane| environment(child(pane.pid)?)).next().unwrap_or_default();

@@ -17,23 +17,23 @@ use abide_keeper::OperatorStop;
 use abide_model::InstanceId;
 use abide_model::liveness::SupervisorLock;
 use abide_places::tmux::pane_process::{CLOSE, STOP};
-use abide_places::tmux::{Server, TmuxPane, home_mark};
+use abide_places::tmux::{TmuxPane, TmuxServer, home_mark};
 use abide_store::Store;
 use abide_sys::process;
 use abide_term::input::keys;
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
-    EvidenceReply, Input, Refusal, SessionStatus, Snapshot, SnapshotCursor, SnapshotReply, StatusReply,
-    Until, WaitReply, error_code,
+    EvidenceReply, Input, RequestRefusal, SessionStatus, Snapshot, SnapshotCursor, SnapshotReply,
+    StatusReply, Until, WaitReply, error_code,
 };
-use abide_wire::session::{Exit, SessionId, TerminalSize};
+use abide_wire::session::{ProcessExit, SessionId, TerminalSize};
 use abide_wire::supervisor_lock::{PaneLock, supervisor_lock};
 use rustix::process::{Pid, Signal, kill_process};
 
 pub(super) use launch::launch;
 
-use super::{Substrate, Survey, Trouble};
+use super::{NoAnswer, Substrate, Survey};
 
 /// How long the sessions may take to end: their grace, and the saving of what they showed.
 const TO_STOP: Duration = Duration::from_secs(12);
@@ -44,7 +44,7 @@ const TO_RETURN: Duration = Duration::from_millis(500);
 /// A run of an instance in a tmux server.
 pub(super) struct Tmux {
     home: String,
-    server: Server,
+    server: TmuxServer,
     survey: Survey,
     instance_dir: InstanceDir,
     id: InstanceId,
@@ -54,21 +54,21 @@ pub(super) struct Tmux {
 impl Tmux {
     /// The run that `record` is about, if tmux holds it.
     pub fn new(instance_dir: &InstanceDir, record: ExitRecord, survey: &Survey) -> Option<Self> {
-        let server = Server::at(record.tmux.as_ref()?.as_path());
+        let server = TmuxServer::at(record.tmux.as_ref()?.as_path());
         let id = instance_dir.path().file_name()?.to_str()?.parse().ok()?;
         let home = home_mark(instance_dir.path().parent()?.parent()?);
         Some(Self { home, server, survey: survey.clone(), instance_dir: instance_dir.clone(), id, record })
     }
 
     /// The panes of this instance as they are now.
-    fn panes(&self) -> Result<Vec<TmuxPane>, Trouble> {
+    fn panes(&self) -> Result<Vec<TmuxPane>, NoAnswer> {
         self.find_socket();
         let panes = self.server.panes().map_err(|error| self.trouble(error))?;
         Ok(panes.into_iter().filter(|pane| self.owns(pane)).collect())
     }
 
     /// The same as they were when somebody last asked for any of this server's.
-    fn surveyed(&self) -> Result<Vec<TmuxPane>, Trouble> {
+    fn surveyed(&self) -> Result<Vec<TmuxPane>, NoAnswer> {
         self.find_socket();
         match &*self.survey.panes(&self.server) {
             Ok(panes) => Ok(panes.iter().filter(|pane| self.owns(pane)).cloned().collect()),
@@ -93,16 +93,16 @@ impl Tmux {
         }
     }
 
-    fn pane(&self, session: &SessionId) -> Result<TmuxPane, Trouble> {
+    fn pane(&self, session: &SessionId) -> Result<TmuxPane, NoAnswer> {
         let found = self.panes()?.into_iter().find(|pane| pane.session == session.to_string());
         found.ok_or_else(|| {
             let text = format!("{} has no session {session} that runs", self.id.display_name());
-            Refusal::new(error_code::NO_SUCH_SESSION, text).into()
+            RequestRefusal::new(error_code::NO_SUCH_SESSION, text).into()
         })
     }
 
-    fn trouble(&self, why: impl ToString) -> Trouble {
-        Trouble::Tmux { why: why.to_string(), socket: self.server.socket().to_owned() }
+    fn trouble(&self, why: impl ToString) -> NoAnswer {
+        NoAnswer::Tmux { why: why.to_string(), socket: self.server.socket().to_owned() }
     }
 
     fn described(&self, pane: &TmuxPane) -> Option<SessionStatus> {
@@ -139,7 +139,7 @@ impl Tmux {
     }
 
     /// How a session ended, if it has.
-    fn exit(&self, session: &SessionId) -> Option<Exit> {
+    fn exit(&self, session: &SessionId) -> Option<ProcessExit> {
         let record = ExitRecord::read(&self.instance_dir).ok().flatten()?;
         record.sessions.into_iter().find(|recorded| recorded.id == *session)?.exit
     }
@@ -167,9 +167,9 @@ impl Substrate for Tmux {
         panes.iter().filter(|pane| !pane.session.is_empty()).map(|pane| pane.pid).collect()
     }
 
-    fn status(&self) -> Result<StatusReply, Trouble> {
+    fn status(&self) -> Result<StatusReply, NoAnswer> {
         let panes = self.surveyed()?;
-        let first = panes.first().ok_or(Trouble::Gone(self.id))?;
+        let first = panes.first().ok_or(NoAnswer::Gone(self.id))?;
         Ok(StatusReply {
             generation: self.record.generation,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -211,12 +211,12 @@ impl Substrate for Tmux {
         over
     }
 
-    fn end(&self, session: &SessionId) -> Result<(), Trouble> {
+    fn end(&self, session: &SessionId) -> Result<(), NoAnswer> {
         signal(self.pane(session)?.pid, CLOSE);
         Ok(())
     }
 
-    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), Trouble> {
+    fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), NoAnswer> {
         let pane = self.pane(session)?;
         for piece in input {
             let sent = match piece {
@@ -228,7 +228,7 @@ impl Substrate for Tmux {
                 Input::Key(name) => {
                     let unknown = || {
                         let text = format!("`{}` is not the name of a key", name.escape_default());
-                        Refusal::new(error_code::BAD_REQUEST, text)
+                        RequestRefusal::new(error_code::BAD_REQUEST, text)
                     };
                     let bytes = keys::key_bytes(&name, pane.app_cursor_keys).ok_or_else(unknown)?;
                     self.server.send(&pane.id, &bytes)
@@ -239,7 +239,7 @@ impl Substrate for Tmux {
         Ok(())
     }
 
-    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, Trouble> {
+    fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, NoAnswer> {
         let pane = self.pane(session)?;
         let captured = self.server.capture(&pane.id, ask.scrollback).map_err(|error| self.trouble(error))?;
         let drawing = drawing(&captured);
@@ -251,19 +251,24 @@ impl Substrate for Tmux {
         Ok(reply)
     }
 
-    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, Trouble> {
+    fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, NoAnswer> {
         let pane = self.pane(session)?;
         Ok(self.look(&pane).unwrap_or_else(|| self.unknown(&pane)))
     }
 
-    fn wait(&self, session: &SessionId, until: Until, timeout_ms: Option<u64>) -> Result<WaitReply, Trouble> {
+    fn wait(
+        &self,
+        session: &SessionId,
+        until: Until,
+        timeout_ms: Option<u64>,
+    ) -> Result<WaitReply, NoAnswer> {
         waiting::wait(self, session, &until, timeout_ms)
     }
 
-    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, Trouble> {
+    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, NoAnswer> {
         let target = match &options.session {
             Some(session) => self.pane(session)?.id,
-            None => self.panes()?.first().ok_or(Trouble::Gone(self.id))?.tmux_session.clone(),
+            None => self.panes()?.first().ok_or(NoAnswer::Gone(self.id))?.tmux_session.clone(),
         };
         let Some(client) = self.server.attach(&target, options.read_only)? else {
             return Ok(AttachEnd::Detached("shown by the tmux client that is here".to_owned()));
@@ -290,11 +295,11 @@ impl Substrate for Tmux {
         }
     }
 
-    fn configure(&self, _: &Settings) -> Result<bool, Trouble> {
+    fn configure(&self, _: &Settings) -> Result<bool, NoAnswer> {
         Ok(false)
     }
 
-    fn upgrade(&self, _: PathBuf) -> Result<bool, Trouble> {
+    fn upgrade(&self, _: PathBuf) -> Result<bool, NoAnswer> {
         Ok(false)
     }
 }
@@ -340,7 +345,7 @@ impl Drop for Pasted {
 
 /// Ends the panes of instances of `store` whose instance directory is gone. Whatever can not be read ends nothing.
 pub fn sweep(store: &Store, survey: &Survey) {
-    let server = Server::here();
+    let server = TmuxServer::here();
     // A home that is not mounted would have no instance directories either.
     if server.runs() != Some(true) || !store.layout().instances().is_dir() {
         return;

@@ -164,10 +164,10 @@ pub(crate) fn list(tree: &Path, ignored: &[PathBuf], nested: &[PathBuf]) -> Unco
         let mut files = Files::new();
         let is_whole = walk(tree, entry, &mut files, &mut |path, is_dir| {
             let rebuilt = rebuilt(tree, path, is_dir);
-            if rebuilt == Rebuilt::Perhaps {
+            if rebuilt == Rebuildable::Perhaps {
                 found.guesses.push(format!("{} was taken for something that is built", named(path)));
             }
-            if rebuilt != Rebuilt::No {
+            if rebuilt != Rebuildable::No {
                 worked_in(tree, path, nested, &mut repositories, &mut found.guesses);
                 return false;
             }
@@ -274,14 +274,14 @@ fn is_fetched(repository: &Path) -> bool {
 
 /// Whether something can be made again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rebuilt {
+enum Rebuildable {
     No,
     /// Its name says so, but people use that name, too.
     Perhaps,
     Yes,
 }
 
-fn rebuilt(tree: &Path, path: &Path, is_dir: bool) -> Rebuilt {
+fn rebuilt(tree: &Path, path: &Path, is_dir: bool) -> Rebuildable {
     let dir = if is_dir { Some(path) } else { path.parent() };
     let has_name = |names: &str| {
         dir.is_some_and(|dir| {
@@ -292,11 +292,11 @@ fn rebuilt(tree: &Path, path: &Path, is_dir: bool) -> Rebuilt {
     let has_ending = |endings: &str| !is_dir && endings.split(' ').any(|ending| name.ends_with(ending));
     let says_so = is_dir && tree.join(path).join("CACHEDIR.TAG").exists();
     if says_so || has_name(REBUILT_DIRS) || has_ending(REBUILT_FILES) {
-        Rebuilt::Yes
+        Rebuildable::Yes
     } else if has_name(PERHAPS_REBUILT_DIRS) || has_ending(PERHAPS_REBUILT_FILES) {
-        Rebuilt::Perhaps
+        Rebuildable::Perhaps
     } else {
-        Rebuilt::No
+        Rebuildable::No
     }
 }
 

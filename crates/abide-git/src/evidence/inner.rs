@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use abide_model::Isolation;
 use abide_model::evidence::{FileChange, MountEvidence};
 
-use crate::command::{Deadline, Git};
+use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
 use crate::evidence::Baseline;
 use crate::evidence::ahead::AheadQuery;
@@ -47,7 +47,7 @@ pub(crate) struct Around<'a> {
     pub git_dir: &'a Path,
     pub status: &'a GitStatus,
     pub nested: &'a NestedRepositories,
-    pub deadline: Deadline,
+    pub deadline: GitDeadline,
 }
 
 impl InnerRepositories {
@@ -147,7 +147,7 @@ impl InnerRepository {
         self,
         before: &Baseline,
         record: &TreeRecord,
-        deadline: Deadline,
+        deadline: GitDeadline,
         found: &mut MountEvidence,
     ) -> Result<(), GitError> {
         let shown = named(&self.place);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use abide_model::evidence::{FileChange, MountEvidence};
 
-use crate::command::{Deadline, Git};
+use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
 use crate::evidence::ignored;
 use crate::evidence::refs;
@@ -27,7 +27,7 @@ pub(crate) struct LinkedWorktrees {
 
 impl LinkedWorktrees {
     /// Those of the repository with the git directory `dir`.
-    pub(crate) fn of(dir: &Path, deadline: Deadline) -> Result<Self, GitError> {
+    pub(crate) fn of(dir: &Path, deadline: GitDeadline) -> Result<Self, GitError> {
         let mut all = Self::default();
         for (admin, tree) in gitdir::registrations(dir)? {
             let shown = ignored::named(&tree);
@@ -39,7 +39,7 @@ impl LinkedWorktrees {
         Ok(all)
     }
 
-    fn add(&mut self, admin: &Path, tree: &Path, shown: &str, deadline: Deadline) -> Result<(), GitError> {
+    fn add(&mut self, admin: &Path, tree: &Path, shown: &str, deadline: GitDeadline) -> Result<(), GitError> {
         let git = Git::of_repository(admin, deadline).without_own_filters()?;
         let has_files =
             gitdir::linked(tree).and_then(|dir| dir.canonicalize().ok()) == admin.canonicalize().ok();

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::command::Deadline;
+use crate::command::GitDeadline;
 
 /// No more directories than this are named among those that could not be read.
 const NAMED: usize = 5;
@@ -21,7 +21,7 @@ pub(crate) struct NestedRepositories {
 
 impl NestedRepositories {
     /// Looks through all directories of `tree`, until the deadline.
-    pub(crate) fn of(tree: &Path, deadline: Deadline) -> Self {
+    pub(crate) fn of(tree: &Path, deadline: GitDeadline) -> Self {
         let mut found = Self::default();
         let mut open = vec![PathBuf::new()];
         while let Some(dir) = open.pop() {
@@ -74,11 +74,11 @@ mod tests {
         }
         fs::create_dir_all(dir.path().join("sub")).unwrap();
         fs::write(dir.path().join("sub/.git"), "gitdir: elsewhere").unwrap();
-        let found = NestedRepositories::of(dir.path(), Deadline::within(Duration::from_secs(60)));
+        let found = NestedRepositories::of(dir.path(), GitDeadline::within(Duration::from_secs(60)));
         assert_eq!(found.places, ["lib", "lib/inner", "sub", "target/a/b/c/d/e"].map(PathBuf::from));
         assert_eq!(found.below(Path::new("lib")), [PathBuf::from("inner")]);
         assert!(found.unknown.is_empty());
-        let late = NestedRepositories::of(dir.path(), Deadline::within(Duration::ZERO));
+        let late = NestedRepositories::of(dir.path(), GitDeadline::within(Duration::ZERO));
         assert_eq!(late.unknown.len(), 1);
     }
 }

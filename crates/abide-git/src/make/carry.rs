@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path};
 
-use crate::command::{Deadline, Git};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline};
+use crate::error::{GitError, GitStep as _};
 use crate::make::clone::without_credentials;
 use crate::make::source::SourceRepository;
 
@@ -29,7 +29,7 @@ pub(crate) fn files(
     source: &SourceRepository,
     tree: &Path,
     patterns: &[String],
-    deadline: Deadline,
+    deadline: GitDeadline,
 ) -> Result<Carried, GitError> {
     if source.bare {
         return Ok(Carried::default());
@@ -109,7 +109,7 @@ fn copy_file(source: &Path, target: &Path, permissions: fs::Permissions) -> io::
 pub(crate) fn submodules(
     tree: &Path,
     host_git_dir: &Path,
-    deadline: Deadline,
+    deadline: GitDeadline,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<String>, GitError> {
     let mut notices = Vec::new();

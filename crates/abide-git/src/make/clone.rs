@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::command::{Deadline, Git};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::refs::{HEADS, REMOTES, Ref};
 use crate::make::source::SourceRepository;
 use crate::site::TreeRecord;
@@ -34,7 +34,7 @@ pub(crate) fn make(
     tree: &Path,
     source: &SourceRepository,
     record: &TreeRecord,
-    deadline: Deadline,
+    deadline: GitDeadline,
 ) -> Result<(), GitError> {
     let settings = source.git.settings("--local", r"^(remote|branch|user|extensions)\.")?;
     // The host's own branches are seen under a remote of their own, so that `origin` can be what it is for the host.

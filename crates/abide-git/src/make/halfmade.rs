@@ -4,15 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::command::{Deadline, Git};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::status;
 use crate::evidence::status::GitStatus;
 use crate::files;
 use crate::site::{Site, TreeRecord, first_free};
 
 /// Why the unfinished tree at `site` must not be deleted; none if it holds only what making it put there.
-pub(crate) fn foreign(site: &Site, record: &TreeRecord, deadline: Deadline) -> Option<String> {
+pub(crate) fn foreign(site: &Site, record: &TreeRecord, deadline: GitDeadline) -> Option<String> {
     let Ok(mut entries) = fs::read_dir(&site.tree) else {
         let is_gone = site.tree.symlink_metadata().is_err();
         return (!is_gone).then(|| format!("{} can not be read", site.tree.display()));
@@ -37,7 +37,11 @@ pub(crate) fn set_aside(site: &Site) -> Result<PathBuf, GitError> {
     Ok(aside)
 }
 
-fn first_foreign(site: &Site, record: &TreeRecord, deadline: Deadline) -> Result<Option<PathBuf>, GitError> {
+fn first_foreign(
+    site: &Site,
+    record: &TreeRecord,
+    deadline: GitDeadline,
+) -> Result<Option<PathBuf>, GitError> {
     // The index of the tree is written last, so that without one of our own every file would look new.
     let index = site.notes.join("unfinished.index");
     files::remove(&index)?;

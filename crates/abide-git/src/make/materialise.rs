@@ -13,8 +13,8 @@ use abide_model::{InstanceId, Isolation};
 use abide_sys::run::RunError;
 use abide_sys::{clock, crash};
 
-use crate::command::{Deadline, Git};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::refs;
 use crate::evidence::refs::{HEADS, SCRATCH};
 use crate::make::source::SourceRepository;
@@ -24,7 +24,7 @@ use crate::site::{Site, TreeRecord, first_free};
 use crate::{evidence, files};
 
 #[derive(Debug, Clone)]
-pub struct Wanted<'a> {
+pub struct WantedTree<'a> {
     pub id: InstanceId,
     pub instance_dir: &'a Path,
     /// Which of its mounts; [`Mount::tree`] names the tree.
@@ -52,12 +52,15 @@ pub struct Materialised {
 
 /// Makes the tree of a mount, saying what it does to `progress`. Asked again, it returns what was made before; a shared
 /// mount is its own tree.
-pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Result<Materialised, GitError> {
+pub fn materialise(
+    wanted: &WantedTree<'_>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Materialised, GitError> {
     let Some(site) = Site::of(wanted.instance_dir, wanted.mount) else {
         let dir = wanted.mount.source.clone();
         return Ok(Materialised { tree: dir.clone(), workdir: dir, ..Materialised::default() });
     };
-    let deadline = Deadline::within(wanted.limit);
+    let deadline = GitDeadline::within(wanted.limit);
     let mut notices = Vec::new();
     match site.record()? {
         Some(record) if record.complete => return Ok(made(&site, &record, Vec::new())),
@@ -86,7 +89,7 @@ pub fn materialise(wanted: &Wanted<'_>, progress: &mut dyn FnMut(&str)) -> Resul
         }
         Err(error) => {
             // The time may be up, and that must not leave a half-made tree behind.
-            if let Err(second) = undo(&site, &record, Deadline::within(wanted.limit)) {
+            if let Err(second) = undo(&site, &record, GitDeadline::within(wanted.limit)) {
                 tracing::warn!("a tree that failed could not be undone: {second}");
             }
             Err(error)
@@ -105,7 +108,7 @@ fn made(site: &Site, record: &TreeRecord, notices: Vec<String>) -> Materialised 
 }
 
 /// Decides which branch and commit the tree gets.
-fn plan(wanted: &Wanted<'_>, source: &SourceRepository) -> Result<TreeRecord, GitError> {
+fn plan(wanted: &WantedTree<'_>, source: &SourceRepository) -> Result<TreeRecord, GitError> {
     let isolation = wanted.mount.isolation;
     let own_branch = isolation == Isolation::Worktree || wanted.base.is_some();
     let (base, base_branch) = match (wanted.branch, wanted.base) {
@@ -147,11 +150,11 @@ fn free_branch(id: InstanceId, source: &SourceRepository) -> String {
 }
 
 fn build(
-    wanted: &Wanted<'_>,
+    wanted: &WantedTree<'_>,
     site: &Site,
     source: &SourceRepository,
     record: &TreeRecord,
-    deadline: Deadline,
+    deadline: GitDeadline,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<String>, GitError> {
     let on = record.branch.as_deref().unwrap_or("a detached HEAD");
@@ -191,7 +194,7 @@ pub(crate) fn add_worktree(
     source: &SourceRepository,
     record: &TreeRecord,
     id: InstanceId,
-    deadline: Deadline,
+    deadline: GitDeadline,
 ) -> Result<(), GitError> {
     let reason = registration::reason(id);
     let (path, branch) = (tree.as_os_str(), record.branch.as_deref().unwrap_or_default());
@@ -229,7 +232,7 @@ pub(crate) fn add_worktree(
 pub(crate) fn undo(
     site: &Site,
     record: &TreeRecord,
-    deadline: Deadline,
+    deadline: GitDeadline,
 ) -> Result<Option<PathBuf>, GitError> {
     // While the repository still knows the tree: afterwards git can not compare it with anything.
     let foreign = halfmade::foreign(site, record, deadline);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use abide_sys::run::RunError;
 
-use crate::command::{Deadline, Git};
+use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
 use crate::evidence::refs;
 use crate::evidence::refs::Ref;
@@ -29,7 +29,7 @@ pub(crate) struct SourceRepository {
 }
 
 impl SourceRepository {
-    pub(crate) fn at(dir: &Path, deadline: Deadline) -> Result<Self, GitError> {
+    pub(crate) fn at(dir: &Path, deadline: GitDeadline) -> Result<Self, GitError> {
         let dir = dir.canonicalize().map_err(|error| GitError::io("find", dir, error))?;
         let git = Git::at(&dir, deadline).fetching();
         // One path per call: a path may hold the line break that would tell two of them apart.

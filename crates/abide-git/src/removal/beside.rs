@@ -9,8 +9,8 @@ use std::time::Duration;
 use abide_model::Isolation;
 use abide_model::recipe::Mount;
 
-use crate::command::Deadline;
-use crate::error::{Doing as _, GitError};
+use crate::command::GitDeadline;
+use crate::error::{GitError, GitStep as _};
 use crate::removal::release::release_site;
 use crate::removal::restore::restore_site;
 use crate::site::{Site, TreeRecord, first_free, tree};
@@ -36,7 +36,7 @@ pub fn beside(instance_dir: &Path, mounts: &[&Mount]) -> Result<Vec<String>, Git
 /// Makes the repositories of `mounts` forget every other worktree in the instance directory, as [`release`](crate::removal::release()) does for
 /// a mount's own.
 pub fn release_beside(instance_dir: &Path, mounts: &[&Mount], limit: Duration) -> Result<(), GitError> {
-    let deadline = Deadline::within(limit);
+    let deadline = GitDeadline::within(limit);
     let instance_dir = canonical(instance_dir);
     for site in noted(&instance_dir)? {
         release_site(&site, deadline)?;
@@ -69,7 +69,7 @@ pub fn release_beside(instance_dir: &Path, mounts: &[&Mount], limit: Duration) -
 pub fn restore_beside(instance_dir: &Path, limit: Duration) -> Result<Vec<String>, GitError> {
     let mut notices = Vec::new();
     for site in noted(&canonical(instance_dir))? {
-        notices.extend(restore_site(&site, Deadline::within(limit))?.notices);
+        notices.extend(restore_site(&site, GitDeadline::within(limit))?.notices);
         files::remove(&site.notes)?;
     }
     Ok(notices)

@@ -9,8 +9,8 @@ use abide_model::InstanceId;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::command::{Deadline, Git};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::ahead::SafeCommits;
 use crate::evidence::refs;
 use crate::evidence::refs::{HEADS, SCRATCH};
@@ -40,7 +40,7 @@ fn owner(admin: &Path) -> Option<InstanceId> {
 
 /// The worktrees of the repository that `dir` is in that belong to instances.
 pub fn registered(dir: &Path, limit: Duration) -> Result<Vec<Registration>, GitError> {
-    let git = Git::at(dir, Deadline::within(limit));
+    let git = Git::at(dir, GitDeadline::within(limit));
     let repo = git.path(["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let git = Git::of_repository(&repo, git.deadline());
     let mut found = Vec::new();
@@ -73,7 +73,7 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
     if owner(admin) != Some(*id) {
         return Ok(Forgotten::Kept("it is not abide's any more"));
     }
-    let git = Git::of_repository(repo, Deadline::within(limit));
+    let git = Git::of_repository(repo, GitDeadline::within(limit));
     let refs = refs::all(&git)?;
     let full = branch.as_ref().map(|name| format!("{HEADS}{name}"));
     let tip = match &full {
@@ -100,7 +100,7 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
 
 /// Waits until no other tree is being registered in `repo`, for as long as what is returned is held: git takes another's
 /// half-written registration for a damaged one, and gives up. The lock is on the directory itself, so it leaves no file.
-pub(crate) fn turn(repo: &Path, deadline: Deadline) -> Result<File, GitError> {
+pub(crate) fn turn(repo: &Path, deadline: GitDeadline) -> Result<File, GitError> {
     let dir = File::open(repo).doing("open", repo)?;
     // Where locks do not work, there is no more to be done than what git itself does.
     while let Err(Errno::WOULDBLOCK) = flock(&dir, FlockOperation::NonBlockingLockExclusive) {

@@ -14,8 +14,8 @@ use abide_sys::crash;
 use abide_sys::run::RunError;
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Deadline, Git, quoted};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline, quoted};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::refs;
 use crate::evidence::refs::{HEADS, Ref};
 use crate::evidence::status;
@@ -31,7 +31,7 @@ const OBJECTS: &str = "objects";
 
 /// What is needed to put a worktree back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Saved {
+pub(crate) struct SavedWorktree {
     /// Where the repository kept what belonged to the worktree; none if it had forgotten the worktree already.
     pub admin: Option<PathBuf>,
     /// The commit HEAD was at.
@@ -88,12 +88,12 @@ pub fn is_released(instance_dir: &Path, mount: &Mount) -> bool {
 /// again after a crash, it finishes; called without need, it does nothing.
 pub fn release(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<Released, GitError> {
     match Site::of(instance_dir, mount) {
-        Some(site) => release_site(&site, Deadline::within(limit)),
+        Some(site) => release_site(&site, GitDeadline::within(limit)),
         None => Ok(Released::default()),
     }
 }
 
-pub(crate) fn release_site(site: &Site, deadline: Deadline) -> Result<Released, GitError> {
+pub(crate) fn release_site(site: &Site, deadline: GitDeadline) -> Result<Released, GitError> {
     let Some(record) = site.record()? else { return Ok(Released::default()) };
     if !record.complete {
         materialise::undo(site, &record, deadline)?;
@@ -107,7 +107,7 @@ pub(crate) fn release_site(site: &Site, deadline: Deadline) -> Result<Released, 
     }
     let git = Git::of_repository(&record.repo, deadline).fetching();
     let registered = registration::of_tree(&record.repo, &site.tree)?;
-    let saved = match site.read::<Saved>(SAVED)? {
+    let saved = match site.read::<SavedWorktree>(SAVED)? {
         Some(saved) => saved,
         None => save(site, &record, &git, registered.clone())?,
     };
@@ -139,7 +139,12 @@ fn left_in(record: &TreeRecord, tree: &Path) -> String {
 }
 
 /// Writes down, and packs, what the repository will not have any more.
-fn save(site: &Site, record: &TreeRecord, git: &Git, admin: Option<PathBuf>) -> Result<Saved, GitError> {
+fn save(
+    site: &Site,
+    record: &TreeRecord,
+    git: &Git,
+    admin: Option<PathBuf>,
+) -> Result<SavedWorktree, GitError> {
     // Left over from a release that was taken back.
     site.forget_saved()?;
     let refs = refs::all(git)?;
@@ -163,7 +168,7 @@ fn save(site: &Site, record: &TreeRecord, git: &Git, admin: Option<PathBuf>) -> 
     }
     pack(site, record, git, &wanted, &refs, &moved)?;
     crash::point("git.release.packed");
-    let saved = Saved { admin, head: status.head, tip, settings: settings(git, record)? };
+    let saved = SavedWorktree { admin, head: status.head, tip, settings: settings(git, record)? };
     site.write(SAVED, &saved)?;
     Ok(saved)
 }
@@ -234,7 +239,7 @@ fn settings(git: &Git, record: &TreeRecord) -> Result<Vec<(String, String)>, Git
 }
 
 /// Deletes the tree's own branch, unless it moved since it was saved or somebody has it checked out.
-fn delete_branch(record: &TreeRecord, saved: &Saved, git: &Git) -> Result<Released, GitError> {
+fn delete_branch(record: &TreeRecord, saved: &SavedWorktree, git: &Git) -> Result<Released, GitError> {
     let (Some(branch), Some(tip)) = (&record.branch, &saved.tip) else { return Ok(Released::default()) };
     let full = format!("{HEADS}{branch}");
     let now = git.try_run(["rev-parse", "--verify", "-q", &full])?;

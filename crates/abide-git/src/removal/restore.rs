@@ -11,12 +11,12 @@ use abide_model::recipe::Mount;
 use abide_sys::crash;
 use abide_sys::run::RunError;
 
-use crate::command::{Deadline, Git, quoted};
-use crate::error::{Doing as _, GitError};
+use crate::command::{Git, GitDeadline, quoted};
+use crate::error::{GitError, GitStep as _};
 use crate::evidence::refs;
 use crate::evidence::refs::HEADS;
 use crate::removal::registration;
-use crate::removal::release::{SAVED, Saved};
+use crate::removal::release::{SAVED, SavedWorktree};
 use crate::site::{Site, TreeRecord, first_free};
 use crate::{files, gitdir};
 
@@ -24,7 +24,7 @@ use crate::{files, gitdir};
 pub(crate) const LINK: &str = "gitdir: ";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoredTree {
     /// The branch of the tree now, for [`Mount::branch`]; it has another name if the old one was taken meanwhile.
     pub branch: Option<String>,
     /// What the operator should know.
@@ -33,10 +33,10 @@ pub struct Restored {
 
 /// Undoes a [`release`](crate::removal::release()) of the tree of `mount`. Called again after a crash, it finishes; called without
 /// need, it does nothing.
-pub fn restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<Restored, GitError> {
+pub fn restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<RestoredTree, GitError> {
     match Site::of(instance_dir, mount) {
-        Some(site) => restore_site(&site, Deadline::within(limit)),
-        None => Ok(Restored::default()),
+        Some(site) => restore_site(&site, GitDeadline::within(limit)),
+        None => Ok(RestoredTree::default()),
     }
 }
 
@@ -45,21 +45,26 @@ pub fn restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<Re
 pub fn check_restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<(), GitError> {
     let Some(site) = Site::of(instance_dir, mount) else { return Ok(()) };
     match released(&site)? {
-        Some((record, saved)) => check(&site, &record, &saved, Deadline::within(limit)),
+        Some((record, saved)) => check(&site, &record, &saved, GitDeadline::within(limit)),
         None => Ok(()),
     }
 }
 
 /// What is noted of a worktree that was released.
-fn released(site: &Site) -> Result<Option<(TreeRecord, Saved)>, GitError> {
+fn released(site: &Site) -> Result<Option<(TreeRecord, SavedWorktree)>, GitError> {
     let is_worktree = |record: &TreeRecord| record.complete && record.isolation == Isolation::Worktree;
     let Some(record) = site.record()?.filter(is_worktree) else { return Ok(None) };
-    Ok(site.read::<Saved>(SAVED)?.map(|saved| (record, saved)))
+    Ok(site.read::<SavedWorktree>(SAVED)?.map(|saved| (record, saved)))
 }
 
 /// Refuses a repository that is not the one the tree came from. What was saved is complete only together with that one:
 /// in another, the branch would lead to commits that are not there, and git would fail in all of it.
-fn check(site: &Site, record: &TreeRecord, saved: &Saved, deadline: Deadline) -> Result<(), GitError> {
+fn check(
+    site: &Site,
+    record: &TreeRecord,
+    saved: &SavedWorktree,
+    deadline: GitDeadline,
+) -> Result<(), GitError> {
     if !record.repo.is_dir() {
         return Err(GitError::RepositoryGone(record.repo.clone()));
     }
@@ -86,9 +91,9 @@ fn check(site: &Site, record: &TreeRecord, saved: &Saved, deadline: Deadline) ->
     Ok(())
 }
 
-pub(crate) fn restore_site(site: &Site, deadline: Deadline) -> Result<Restored, GitError> {
+pub(crate) fn restore_site(site: &Site, deadline: GitDeadline) -> Result<RestoredTree, GitError> {
     let record = site.record()?.filter(|record| record.complete);
-    let mut restored = Restored { branch: record.and_then(|record| record.branch), notices: Vec::new() };
+    let mut restored = RestoredTree { branch: record.and_then(|record| record.branch), notices: Vec::new() };
     let Some((mut record, saved)) = released(site)? else { return Ok(restored) };
     check(site, &record, &saved, deadline)?;
     let git = Git::of_repository(&record.repo, deadline);
@@ -119,7 +124,7 @@ pub(crate) fn restore_site(site: &Site, deadline: Deadline) -> Result<Restored, 
 }
 
 /// Makes the branch `name` at `tip`, or one with a number after it if somebody has that name for something else.
-fn put_branch(git: &Git, name: &str, tip: &str, saved: &Saved) -> Result<String, GitError> {
+fn put_branch(git: &Git, name: &str, tip: &str, saved: &SavedWorktree) -> Result<String, GitError> {
     let refs = refs::all(git)?;
     let at =
         |name: &str| refs.iter().find(|r| r.name.strip_prefix(HEADS) == Some(name)).map(|r| r.oid.as_str());
@@ -151,7 +156,7 @@ fn rename_in(git: &Git, admin: &Path, old: &str, new: &str) -> Result<(), GitErr
 
 /// Keeps HEAD at its commit if it was on a branch of the host's that has moved or gone since: on that branch, all that
 /// happened to it would look like changes in the tree.
-fn hold_head(git: &Git, admin: &Path, saved: &Saved) -> Result<Option<String>, GitError> {
+fn hold_head(git: &Git, admin: &Path, saved: &SavedWorktree) -> Result<Option<String>, GitError> {
     let (Some(branch), Some(head)) = (gitdir::head_branch(admin, git)?, &saved.head) else { return Ok(None) };
     let now = git.try_run(["rev-parse", "--verify", "-q", &branch])?;
     if now.text() == *head {
@@ -177,7 +182,7 @@ fn hold_head(git: &Git, admin: &Path, saved: &Saved) -> Result<Option<String>, G
 fn register(
     site: &Site,
     record: &TreeRecord,
-    saved: &Saved,
+    saved: &SavedWorktree,
     admin: &Path,
     git: &Git,
 ) -> Result<(), GitError> {
@@ -197,7 +202,13 @@ fn register(
 
 /// Ties the submodules in the tree to their repositories below `place`, where `admin` is about to be. Their old place may
 /// be another tree's by now, and the tree itself may have moved.
-fn tie_modules(site: &Site, saved: &Saved, admin: &Path, place: &Path, git: &Git) -> Result<(), GitError> {
+fn tie_modules(
+    site: &Site,
+    saved: &SavedWorktree,
+    admin: &Path,
+    place: &Path,
+    git: &Git,
+) -> Result<(), GitError> {
     let Some(old) = &saved.admin else { return Ok(()) };
     let link = admin.join("gitdir");
     let link = gitdir::path_in(&fs::read(&link).doing("read", &link)?);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use abide_model::recipe::Mount;
 
-use crate::command::{Deadline, Git};
+use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
 use crate::evidence::refs;
 use crate::evidence::refs::short;
@@ -42,7 +42,7 @@ pub fn adrift(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<Opt
     if !record.repo.is_dir() {
         return Ok(Some(Drift::RepositoryGone));
     }
-    let git = Git::of_repository(&record.repo, Deadline::within(limit));
+    let git = Git::of_repository(&record.repo, GitDeadline::within(limit));
     let branch = short(&name).to_owned();
     let now = refs::all(&git)?.into_iter().find(|r| r.name == name).map(|r| r.oid);
     let Some(now) = now else { return Ok(Some(Drift::Gone { branch })) };

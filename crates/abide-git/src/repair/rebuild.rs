@@ -8,8 +8,8 @@ use std::time::Duration;
 use abide_model::recipe::Mount;
 use abide_model::{InstanceId, Isolation};
 
-use crate::command::Deadline;
-use crate::error::{Doing as _, GitError};
+use crate::command::GitDeadline;
+use crate::error::{GitError, GitStep as _};
 use crate::gitdir;
 use crate::make::source::SourceRepository;
 use crate::site::{Site, TreeRecord};
@@ -27,14 +27,14 @@ pub fn rebuild_record(
         Err(GitError::LostRecord { .. }) => {}
         sound => return sound.map(|_| None),
     }
-    let record = from_tree(id, &site, mount, Deadline::within(limit));
+    let record = from_tree(id, &site, mount, GitDeadline::within(limit));
     site.set_record_aside()?;
     site.write_record(&record)?;
     let record = site.record_path();
     Ok(Some(format!("{} was lost or damaged, and is made again from what its tree says", record.display())))
 }
 
-fn from_tree(id: InstanceId, site: &Site, mount: &Mount, deadline: Deadline) -> TreeRecord {
+fn from_tree(id: InstanceId, site: &Site, mount: &Mount, deadline: GitDeadline) -> TreeRecord {
     let of_source = || SourceRepository::at(&mount.source, deadline).ok().map(|source| source.repo);
     let repo = match mount.isolation {
         Isolation::Worktree => gitdir::repository_of(&site.tree).or_else(of_source),

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Once;
 use std::time::Duration;
 
-use abide_git::{Materialised, Wanted};
+use abide_git::{Materialised, WantedTree};
 use abide_model::evidence::MountEvidence;
 use abide_model::recipe::Mount;
 use abide_model::{Extra, InstanceId, Isolation};
@@ -139,8 +139,15 @@ impl Host {
         mount(self.repo.clone(), isolation)
     }
 
-    pub fn wanted<'a>(&'a self, mount: &'a Mount) -> Wanted<'a> {
-        Wanted { id: id(), instance_dir: &self.instance_dir, mount, base: None, branch: None, limit: LONG }
+    pub fn wanted<'a>(&'a self, mount: &'a Mount) -> WantedTree<'a> {
+        WantedTree {
+            id: id(),
+            instance_dir: &self.instance_dir,
+            mount,
+            base: None,
+            branch: None,
+            limit: LONG,
+        }
     }
 
     /// A tree of the repository.

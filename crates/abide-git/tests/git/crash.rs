@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use abide_git::{Wanted, materialise, release, restore};
+use abide_git::{WantedTree, materialise, release, restore};
 use abide_model::Isolation::{Clone, Worktree};
 use abide_model::evidence::Verdict;
 
@@ -24,7 +24,7 @@ pub fn in_child() {
     let var = |name| std::env::var_os(name).unwrap();
     let isolation = if std::env::var_os(CLONE).is_some() { Clone } else { Worktree };
     let (instance_dir, mount) = (PathBuf::from(var(UNIT)), mount(var(SOURCE).into(), isolation));
-    let wanted = Wanted {
+    let wanted = WantedTree {
         id: id(),
         instance_dir: &instance_dir,
         mount: &mount,

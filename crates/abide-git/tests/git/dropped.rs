@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use abide_git::Wanted;
+use abide_git::WantedTree;
 use abide_model::Isolation;
 use abide_model::evidence::Verdict;
 use abide_model::recipe::Mount;
@@ -115,7 +115,7 @@ fn what_another_instance_of_the_host_holds_is_not_this_trees_work() {
             let mount = Mount { isolation, source: source.clone(), ..other.clone() };
             let instance_dir = host.instance_dir.with_file_name(id);
             let wanted =
-                Wanted { id: id.parse().unwrap(), instance_dir: &instance_dir, ..host.wanted(&mount) };
+                WantedTree { id: id.parse().unwrap(), instance_dir: &instance_dir, ..host.wanted(&mount) };
             abide_git::materialise(&wanted, &mut |_| {}).unwrap();
             let found = abide_git::evidence_of(&[(&instance_dir, &mount)], LONG).remove(0);
             assert_eq!(found.verdict(), Verdict::Clean, "{isolation} of {}: {found:?}", source.display());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use abide_git::{Wanted, evidence_of, materialise, registered, release, restore};
+use abide_git::{WantedTree, evidence_of, materialise, registered, release, restore};
 use abide_model::Isolation::{Clone, Worktree};
 use abide_model::evidence::{MountEvidence, Verdict};
 use abide_model::recipe::Mount;
@@ -41,7 +41,7 @@ pub fn with_submodules() -> Host {
 fn another(host: &Host, mount: &Mount) -> (PathBuf, PathBuf) {
     let instance_dir = host.instance_dir.with_file_name("00000000");
     let wanted =
-        Wanted { id: "00000000".parse().unwrap(), instance_dir: &instance_dir, ..host.wanted(mount) };
+        WantedTree { id: "00000000".parse().unwrap(), instance_dir: &instance_dir, ..host.wanted(mount) };
     let tree = materialise(&wanted, &mut |_| {}).unwrap().tree;
     (instance_dir, tree)
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use abide_git::{Drift, GitError, Wanted, adrift, materialise, release, restore};
+use abide_git::{Drift, GitError, WantedTree, adrift, materialise, release, restore};
 use abide_model::InstanceId;
 use abide_model::Isolation::{self, Clone, Worktree};
 use abide_model::evidence::Verdict;
@@ -74,12 +74,13 @@ fn a_tree_begins_at_the_base_or_on_the_branch_that_was_asked_for() {
         gits(&host.repo, &["branch topic"]);
         commit(&host.repo, "later", "x");
         let mount = host.mount(isolation);
-        let made = materialise(&Wanted { base: Some("HEAD~1"), ..host.wanted(&mount) }, &mut silent).unwrap();
+        let made =
+            materialise(&WantedTree { base: Some("HEAD~1"), ..host.wanted(&mount) }, &mut silent).unwrap();
         assert_eq!(made.branch.as_deref(), Some("abide/k7p9m2xq"));
         assert!(!made.tree.join("later").exists());
         let other = Mount { tree: Some("topic".into()), ..host.mount(isolation) };
         let made =
-            materialise(&Wanted { branch: Some("topic"), ..host.wanted(&other) }, &mut silent).unwrap();
+            materialise(&WantedTree { branch: Some("topic"), ..host.wanted(&other) }, &mut silent).unwrap();
         assert_eq!(branch_of(&made.tree), "topic");
         commit(&made.tree, "a", "1");
         assert_eq!(host.evidence(&other).ahead[0].branch, "topic");
@@ -97,12 +98,12 @@ fn what_can_not_be_made_is_refused_with_a_next_step_and_leaves_nothing() {
     let before = host.state();
     let plain = Mount { source: host.path("plain"), ..host.mount(Worktree) };
     let mount = host.mount(Worktree);
-    let cases: [(Wanted<'_>, &str); 5] = [
+    let cases: [(WantedTree<'_>, &str); 5] = [
         (host.wanted(&plain), "`shared`"),
-        (Wanted { base: Some("no-such"), ..host.wanted(&mount) }, "git branch -a"),
-        (Wanted { base: Some("--all"), ..host.wanted(&mount) }, "git branch -a"),
-        (Wanted { branch: Some("no-such"), ..host.wanted(&mount) }, "--base"),
-        (Wanted { branch: Some("main"), ..host.wanted(&mount) }, "--base main"),
+        (WantedTree { base: Some("no-such"), ..host.wanted(&mount) }, "git branch -a"),
+        (WantedTree { base: Some("--all"), ..host.wanted(&mount) }, "git branch -a"),
+        (WantedTree { branch: Some("no-such"), ..host.wanted(&mount) }, "--base"),
+        (WantedTree { branch: Some("main"), ..host.wanted(&mount) }, "--base main"),
     ];
     for (wanted, hint) in cases {
         let error = materialise(&wanted, &mut silent).unwrap_err().to_string();
@@ -468,7 +469,7 @@ fn many_instances_of_one_repository_come_and_go_at_once() {
         let (host, mount) = (&host, &mount);
         for (id, instance_dir) in &instance_dirs {
             scope.spawn(move || {
-                let wanted = Wanted { id: *id, instance_dir, ..host.wanted(mount) };
+                let wanted = WantedTree { id: *id, instance_dir, ..host.wanted(mount) };
                 let made = materialise(&wanted, &mut silent).unwrap();
                 write(made.tree.join(format!("work of {id}")), "x");
             });

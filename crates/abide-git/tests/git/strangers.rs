@@ -70,7 +70,7 @@ fn commits_on_a_branch_of_the_hosts_come_back_though_the_branch_lost_them() {
     let host = Host::new();
     gits(&host.repo, &["branch feat"]);
     let mount = host.mount(Worktree);
-    let wanted = abide_git::Wanted { branch: Some("feat"), ..host.wanted(&mount) };
+    let wanted = abide_git::WantedTree { branch: Some("feat"), ..host.wanted(&mount) };
     let made = materialise(&wanted, &mut |_| {}).unwrap();
     commit(&made.tree, "a", "1");
     let head = git(&made.tree, ["rev-parse", "HEAD"]);

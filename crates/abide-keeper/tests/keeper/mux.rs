@@ -14,7 +14,7 @@ use abide_model::SessionId;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError, SessionInfo, ToKeeper, ToMux};
 use abide_wire::protocol::{
-    Done, FrameDecoder, FrameKind, Hello, MAX_CLIENT_FRAME, Refusal, ReplyTo, Request, SessionStatus,
+    Done, FrameDecoder, FrameKind, Hello, MAX_CLIENT_FRAME, ReplyTo, Request, RequestRefusal, SessionStatus,
     SpawnReply, StatusReply, Verb, encode_json, error_code,
 };
 use abide_wire::socket;
@@ -138,13 +138,16 @@ impl Mux {
             }
             ToMux::SpawnFailed { request, errno, text } => {
                 let (client, id) = self.waiting.remove(&request).unwrap();
-                let refusal =
-                    Refusal { code: error_code::SPAWN_FAILED.into(), message: text, errno: Some(errno) };
+                let refusal = RequestRefusal {
+                    code: error_code::SPAWN_FAILED.into(),
+                    message: text,
+                    errno: Some(errno),
+                };
                 self.reply(client, &ReplyTo::<Done>::new(id, Err(refusal)));
             }
             ToMux::UpgradeFailed { text } => {
                 for (_, (client, id)) in std::mem::take(&mut self.waiting) {
-                    let refusal = Refusal::new(error_code::UPGRADE_REFUSED, text.clone());
+                    let refusal = RequestRefusal::new(error_code::UPGRADE_REFUSED, text.clone());
                     self.reply(client, &ReplyTo::<Done>::new(id, Err(refusal)));
                 }
             }

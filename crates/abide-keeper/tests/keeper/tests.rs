@@ -15,7 +15,7 @@ use abide_sys::process;
 use abide_testkit::cannot_run;
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::protocol::{CallError, FrameKind, Kill, Shutdown, Spawn, Upgrade, encode_json, error_code};
-use abide_wire::session::{Exit, SpawnSpec, TerminalSize};
+use abide_wire::session::{ProcessExit, SpawnSpec, TerminalSize};
 use abide_wire::socket;
 use abide_wire::supervisor_lock::supervisor_lock;
 use rustix::io::Errno;
@@ -234,7 +234,7 @@ fn the_last_output_is_kept_while_a_grandchild_holds_the_terminal() {
     capsule.launch(spec);
     let record = capsule.ended();
     assert_eq!(record.reason, Some(StopReason::LastSessionEnded));
-    assert_eq!(record.sessions[0].exit, Some(Exit::Code(0)));
+    assert_eq!(record.sessions[0].exit, Some(ProcessExit::Code(0)));
     assert_eq!(journaled(&capsule, "a"), "the tail\r\n");
     let grandchild = fs::read_to_string(capsule.file("pid")).unwrap().trim().parse().unwrap();
     assert!(!is_running(grandchild));
@@ -346,7 +346,7 @@ fn a_killed_session_ends_with_its_whole_tree_and_leaves_the_others() {
         let record = ExitRecord::read(&capsule.instance_dir).unwrap()?;
         record.sessions.into_iter().find(|session| session.id == id("stubborn") && session.exit.is_some())
     });
-    assert_eq!((record.exit, record.stopped), (Some(Exit::Signal(9)), false));
+    assert_eq!((record.exit, record.stopped), (Some(ProcessExit::Signal(9)), false));
     assert!(is_running(other.session_pid));
 }
 
@@ -410,7 +410,10 @@ fn sigterm_ends_the_stubborn_by_force_and_is_recorded_as_such() {
     let record = capsule.ended();
     assert_eq!(record.reason, Some(StopReason::Sigterm));
     let exits: Vec<_> = record.sessions.iter().map(|s| (s.name.as_str(), s.exit, s.stopped)).collect();
-    assert_eq!(exits, [("polite", Some(Exit::Code(7)), true), ("stubborn", Some(Exit::Signal(9)), true)]);
+    assert_eq!(
+        exits,
+        [("polite", Some(ProcessExit::Code(7)), true), ("stubborn", Some(ProcessExit::Signal(9)), true)]
+    );
     assert!(journaled(&capsule, "polite").contains("cleaned up"));
     assert!(!capsule.instance_dir.run_dir().join("sock").exists());
 }
@@ -431,7 +434,7 @@ fn the_record_says_running_until_it_says_that_the_last_session_ended() {
     capsule.connect().call(&Kill { session: id("b") }, CALL).unwrap();
     let record = capsule.ended();
     assert_eq!((record.generation, record.reason), (42, Some(StopReason::LastSessionEnded)));
-    assert_eq!(record.sessions[0].exit, Some(Exit::Signal(15)));
+    assert_eq!(record.sessions[0].exit, Some(ProcessExit::Signal(15)));
     assert_eq!(process::alive(&record.keeper), Some(false));
 }
 
@@ -442,7 +445,7 @@ fn the_record_says_when_the_operator_ended_it() {
     let record = capsule.ended();
     assert_eq!(record.reason, Some(StopReason::Operator));
     assert_eq!(record.note, "enough for today");
-    assert_eq!(record.sessions[0].exit, Some(Exit::Signal(15)));
+    assert_eq!(record.sessions[0].exit, Some(ProcessExit::Signal(15)));
     assert!(record.stopped_ms >= Some(record.started_ms));
 }
 
@@ -503,7 +506,7 @@ fn a_running_capsule_moves_to_a_new_binary_and_its_sessions_do_not_notice() {
     // Its children are still its own: it learns how they end.
     send_signal(launched.session_pid, Signal::KILL);
     let record = capsule.ended();
-    assert_eq!(record.sessions[0].exit, Some(Exit::Signal(9)));
+    assert_eq!(record.sessions[0].exit, Some(ProcessExit::Signal(9)));
 }
 
 /// An executable script.
@@ -581,7 +584,7 @@ fn a_kill_that_meets_an_upgrade_is_carried_out() {
     let (mut stream, _) = capsule.connect().into_parts();
     stream.write_all(&frames).unwrap();
     wait_for("its end", || (!is_running(stubborn.session_pid)).then_some(()));
-    assert_eq!(capsule.ended().sessions[0].exit, Some(Exit::Signal(9)));
+    assert_eq!(capsule.ended().sessions[0].exit, Some(ProcessExit::Signal(9)));
 }
 
 fn a_capsule_whose_mux_can_not_run_ends_with_its_last_session() {
@@ -591,7 +594,7 @@ fn a_capsule_whose_mux_can_not_run_ends_with_its_last_session() {
         capsule.launch(shell("a", "exit 3"));
         let record = capsule.ended();
         assert_eq!(record.reason, Some(StopReason::LastSessionEnded));
-        assert_eq!(record.sessions[0].exit, Some(Exit::Code(3)));
+        assert_eq!(record.sessions[0].exit, Some(ProcessExit::Code(3)));
         assert_eq!(capsule.log().matches("can not be started").count(), complaints);
     }
 }
@@ -630,5 +633,8 @@ fn as_pid_1_it_reaps_serves_and_stops() {
     assert_eq!(outer.0.wait().unwrap().code(), Some(0));
     assert!(process::alive(&identity) == Some(false));
     let record = ExitRecord::read(&capsule.instance_dir).unwrap().unwrap();
-    assert_eq!((record.reason, record.sessions[0].exit), (Some(StopReason::Sigterm), Some(Exit::Signal(15))));
+    assert_eq!(
+        (record.reason, record.sessions[0].exit),
+        (Some(StopReason::Sigterm), Some(ProcessExit::Signal(15)))
+    );
 }

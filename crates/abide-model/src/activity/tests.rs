@@ -6,13 +6,14 @@ const LONG: Duration = Duration::from_secs(600);
 /// Who, what, and for how long.
 type Word = (Source, Says, Duration);
 
-fn says(source: Source, says: Says, age: Duration) -> Evidence {
-    Evidence { source, says, age, detail: format!("{source} says {says}"), question: None }
+fn says(source: Source, says: Says, age: Duration) -> ActivityEvidence {
+    ActivityEvidence { source, says, age, detail: format!("{source} says {says}"), question: None }
 }
 
 /// What is believed, and whose word it is.
 fn decided(evidence: &[Word], quiet: Duration, before: Doing) -> (Doing, Option<Source>) {
-    let evidence: Vec<Evidence> = evidence.iter().rev().map(|(s, w, age)| says(*s, *w, *age)).collect();
+    let evidence: Vec<ActivityEvidence> =
+        evidence.iter().rev().map(|(s, w, age)| says(*s, *w, *age)).collect();
     let activity = decide(&evidence, quiet, before);
     (activity.doing, activity.source)
 }

@@ -35,9 +35,9 @@ fn resume(id: &str) -> Begin {
     Begin::Resume { id: id.to_owned() }
 }
 
-fn candidate(id: &str, cwd: &str, modified: i64) -> Candidate {
+fn candidate(id: &str, cwd: &str, modified: i64) -> TranscriptCandidate {
     let path = format!("/transcripts/{id}.jsonl").into();
-    Candidate {
+    TranscriptCandidate {
         id: id.to_owned(),
         path,
         cwd: cwd.into(),
@@ -86,7 +86,7 @@ fn a_bound_conversation_is_gone_on_with_by_what_is_known_of_its_transcript() {
         (&found, true, None, false, none.clone(), "agent_can_not_resume"),
         (&unknown, false, None, false, none, "agent_can_not_resume"),
     ] {
-        let bound = Some(Bound { id: OLD, located, seen, held: false, out_of_reach: false });
+        let bound = Some(BoundConversation { id: OLD, located, seen, held: false, out_of_reach: false });
         expect(&Beginning { bound, minted, can_resume, ..restarted() }, decision, reason);
     }
 }
@@ -122,8 +122,13 @@ fn several_transcripts_are_ambiguous_unless_a_wrapper_explains_them_and_then_the
 #[test]
 fn an_id_that_a_wrapper_did_not_pass_on_gives_way_to_what_was_written() {
     let candidates = [candidate("a", "/proj", 200), candidate("b", "/proj", 300)];
-    let bound =
-        Some(Bound { id: OLD, located: &Located::Missing, seen: false, held: false, out_of_reach: false });
+    let bound = Some(BoundConversation {
+        id: OLD,
+        located: &Located::Missing,
+        seen: false,
+        held: false,
+        out_of_reach: false,
+    });
     let facts = Beginning { bound, candidates: &candidates, ..restarted() };
     let again = Begin::Restart { id: OLD.to_owned(), prompt: true };
     expect(&facts, again.clone(), "no_transcript_yet");
@@ -143,7 +148,13 @@ fn one_transcript_that_two_sessions_could_have_written_is_taken_by_neither() {
 #[test]
 fn a_conversation_that_another_session_is_in_is_left_to_it() {
     for located in [Located::Found("/t".into()), Located::Unknown(String::new()), Located::Missing] {
-        let bound = Some(Bound { id: OLD, located: &located, seen: true, held: true, out_of_reach: false });
+        let bound = Some(BoundConversation {
+            id: OLD,
+            located: &located,
+            seen: true,
+            held: true,
+            out_of_reach: false,
+        });
         expect(&Beginning { bound, ..restarted() }, fresh(), "held_by_another_session");
     }
 }
@@ -157,7 +168,8 @@ fn what_was_asked_for_and_never_spoken_to_is_asked_for_again() {
         (false, as_typed, "as_typed"),
         (true, Begin::Restart { id: OLD.to_owned(), prompt: false }, "transcript_gone"),
     ] {
-        let bound = Some(Bound { id: OLD, located: &located, seen, held: false, out_of_reach: false });
+        let bound =
+            Some(BoundConversation { id: OLD, located: &located, seen, held: false, out_of_reach: false });
         expect(&Beginning { bound, typed: &typed, ..restarted() }, decision, reason);
     }
 }
@@ -229,14 +241,16 @@ fn what_the_operator_typed_counts_until_something_better_is_known() {
     let later = Beginning { typed: &latest, candidates: &candidates, ..restarted() };
     expect(&later, resume("own"), "jsonl_discovery");
     let located = Located::Found("/t".into());
-    let bound = Some(Bound { id: OLD, located: &located, seen: true, held: false, out_of_reach: false });
+    let bound =
+        Some(BoundConversation { id: OLD, located: &located, seen: true, held: false, out_of_reach: false });
     expect(&Beginning { bound, ..later }, resume(OLD), "conversation_data_present");
 }
 
 #[test]
 fn a_command_that_is_no_conversation_runs_as_it_is() {
     let located = Located::Found("/t".into());
-    let bound = Some(Bound { id: OLD, located: &located, seen: true, held: false, out_of_reach: false });
+    let bound =
+        Some(BoundConversation { id: OLD, located: &located, seen: true, held: false, out_of_reach: false });
     for bound in [None, bound] {
         let facts = Beginning { typed: &Typed::Command, bound, ..restarted() };
         expect(&facts, Begin::AsTyped { id: None }, "no_conversation");
@@ -264,7 +278,7 @@ proptest! {
         let facts = Beginning { candidates: &candidates, claimed: &claimed, wrapped, ..restarted() };
         if let Begin::Resume { id } = begin(&facts).decision {
             prop_assert!(!claimed.contains(&id.as_str()));
-            let own = |c: &&Candidate| c.id == id && c.cwd == Path::new("/proj") && c.modified.0 >= STARTED;
+            let own = |c: &&TranscriptCandidate| c.id == id && c.cwd == Path::new("/proj") && c.modified.0 >= STARTED;
             prop_assert!(candidates.iter().any(|c| own(&c)));
         }
     }

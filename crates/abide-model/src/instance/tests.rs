@@ -147,7 +147,7 @@ fn what_ran_comes_back_and_what_had_ended_does_not() {
     let ended = instance.sessions[0].clone();
     let with = |id: u32, stopped: Option<bool>, at: i64| {
         let mut session = Session { id: SessionId(id), ..ended.clone() };
-        session.exit = session.exit.map(|exit| crate::session::Exit { at: Timestamp(at), ..exit });
+        session.exit = session.exit.map(|exit| crate::session::SessionExit { at: Timestamp(at), ..exit });
         match stopped {
             Some(stopped) => session.exit.as_mut().unwrap().stopped = stopped,
             None => session.exit = None,

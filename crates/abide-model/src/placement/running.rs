@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Facts, Fate, fate, is_out_of_reach, prospect, remedy};
+use super::{Fate, PlacementFacts, fate, is_out_of_reach, prospect, remedy};
 use crate::choice::UnitMode;
 use crate::decide::Decided;
 
@@ -29,7 +29,7 @@ impl Protection {
 
 /// Decides how well a supervisor that runs where `facts` say is protected. What was decided at its start does not count:
 /// linger may have been turned on or off since.
-pub fn protection(mode: UnitMode, facts: &Facts) -> Decided<Protection> {
+pub fn protection(mode: UnitMode, facts: &PlacementFacts) -> Decided<Protection> {
     if is_out_of_reach(facts) {
         return Decided::new(Protection::Protected, "nothing ends it before the machine does");
     }
@@ -59,7 +59,7 @@ impl fmt::Display for Exposure {
 }
 
 /// What an operator should know about a supervisor that runs where `facts` say, and do about it; `None` where it survives.
-pub fn exposure(mode: UnitMode, facts: &Facts) -> Option<Exposure> {
+pub fn exposure(mode: UnitMode, facts: &PlacementFacts) -> Option<Exposure> {
     let Decided { decision, reason } = protection(mode, facts);
     if decision == Protection::Protected {
         return None;

@@ -1,7 +1,7 @@
 use super::*;
 
-fn facts(linger: bool, kills: bool) -> Facts {
-    Facts {
+fn facts(linger: bool, kills: bool) -> PlacementFacts {
+    PlacementFacts {
         systemd: true,
         manager_fault: None,
         linger,
@@ -56,7 +56,7 @@ fn there_is_never_a_user_unit_without_linger() {
     for mode in UNITS {
         for home in homes() {
             for manager_fault in faults() {
-                let facts = Facts { home: home.clone(), manager_fault, ..facts(false, true) };
+                let facts = PlacementFacts { home: home.clone(), manager_fault, ..facts(false, true) };
                 for may in [true, false] {
                     assert_ne!(decide(mode, &facts, may).decision, Placement::Unit, "{mode} {facts:?}");
                 }
@@ -79,7 +79,7 @@ fn linger_is_turned_on_only_with_leave_and_only_where_it_is_off() {
 
 #[test]
 fn linger_that_the_policy_refuses_is_not_promised_and_not_advised_again() {
-    let facts = Facts { linger_refused: Some("the policy refuses".into()), ..facts(false, true) };
+    let facts = PlacementFacts { linger_refused: Some("the policy refuses".into()), ..facts(false, true) };
     let decided = decide(UnitMode::Auto, &facts, true);
     assert_eq!(decided.decision, Placement::Plain(Fate::Lost));
     let warning = warning(&facts, &decided.reason).unwrap();
@@ -89,14 +89,14 @@ fn linger_that_the_policy_refuses_is_not_promised_and_not_advised_again() {
 
 #[test]
 fn where_nothing_ends_it_there_is_no_warning() {
-    let bare = Facts { systemd: false, home: Home::Login { kills: None }, ..facts(false, false) };
+    let bare = PlacementFacts { systemd: false, home: Home::Login { kills: None }, ..facts(false, false) };
     for mode in UNITS {
         assert_eq!(decide(mode, &bare, true).decision, Placement::Plain(Fate::Survives));
     }
     for facts in [
         bare,
-        Facts { home: Home::Elsewhere, ..facts(false, true) },
-        Facts { home: service(Some(false), None), ..facts(false, true) },
+        PlacementFacts { home: Home::Elsewhere, ..facts(false, true) },
+        PlacementFacts { home: service(Some(false), None), ..facts(false, true) },
     ] {
         assert_eq!(warning(&facts, "why"), None, "{facts:?}");
         assert_eq!(protection(UnitMode::Auto, &facts).decision, Protection::Protected, "{facts:?}");
@@ -106,20 +106,20 @@ fn where_nothing_ends_it_there_is_no_warning() {
 #[test]
 fn a_service_takes_along_what_it_started_and_is_named() {
     for manager in [None, Some(ManagerEnd::Shutdown), Some(ManagerEnd::LastLogout)] {
-        let facts = Facts { home: service(Some(true), manager), ..facts(false, false) };
+        let facts = PlacementFacts { home: service(Some(true), manager), ..facts(false, false) };
         assert_eq!(fate(&facts), Fate::EndsWithService);
         let warning = warning(&facts, "linger is off").unwrap();
         assert!(warning.starts_with("this session ends with nightly.service"), "{warning}");
         assert!(warning.contains("abide doctor --fix"), "{warning}");
     }
-    let unknown = Facts { home: service(None, None), ..facts(false, false) };
+    let unknown = PlacementFacts { home: service(None, None), ..facts(false, false) };
     assert!(warning(&unknown, "why").unwrap().starts_with("this session may end with nightly.service"));
 }
 
 #[test]
 fn a_manager_that_makes_no_unit_means_no_unit_and_says_why() {
     let fault = Some(ManagerFault::Absent("connection refused".into()));
-    let facts = Facts { manager_fault: fault, ..facts(true, true) };
+    let facts = PlacementFacts { manager_fault: fault, ..facts(true, true) };
     let decided = decide(UnitMode::Auto, &facts, true);
     assert_eq!(decided.decision, Placement::Plain(Fate::Lost));
     assert_eq!(decided.reason, "the user bus does not answer: connection refused");
@@ -142,7 +142,7 @@ fn a_daemon_ends_with_what_it_is_part_of() {
         (service(Some(false), None), Fate::Survives),
         (service(None, None), Fate::EndsWithService),
     ] {
-        let facts = Facts { home, ..facts(false, false) };
+        let facts = PlacementFacts { home, ..facts(false, false) };
         assert_eq!(fate(&facts), expected, "{facts:?}");
     }
 }
@@ -156,7 +156,7 @@ fn what_cannot_survive_is_reported_with_the_exact_command() {
 
 #[test]
 fn a_pane_of_tmux_in_a_login_is_not_given_up_for_lost() {
-    let facts = Facts { home: Home::Manager(ManagerEnd::TmuxServer), ..facts(false, false) };
+    let facts = PlacementFacts { home: Home::Manager(ManagerEnd::TmuxServer), ..facts(false, false) };
     let warning = warning(&facts, "linger is off").unwrap();
     assert!(warning.starts_with("this session outlives your logout only while your tmux server runs"));
 }
@@ -182,7 +182,7 @@ fn logind_judges_the_owner_of_the_login() {
 
 #[test]
 fn what_runs_is_judged_by_where_it_is_and_by_linger_now() {
-    let scope = |linger, end| Facts { home: Home::Manager(end), ..facts(linger, true) };
+    let scope = |linger, end| PlacementFacts { home: Home::Manager(end), ..facts(linger, true) };
     for (mode, facts, expected) in [
         (UnitMode::Auto, scope(true, ManagerEnd::Shutdown), Protection::Protected),
         (UnitMode::Off, scope(true, ManagerEnd::Shutdown), Protection::Protected),
@@ -194,12 +194,15 @@ fn what_runs_is_judged_by_where_it_is_and_by_linger_now() {
         (UnitMode::Auto, facts(false, false), Protection::Exposed(Fate::Survives)),
         (
             UnitMode::Auto,
-            Facts { manager_fault: Some(ManagerFault::Silent("no answer".into())), ..facts(true, true) },
+            PlacementFacts {
+                manager_fault: Some(ManagerFault::Silent("no answer".into())),
+                ..facts(true, true)
+            },
             Protection::Exposed(Fate::Lost),
         ),
         (
             UnitMode::Auto,
-            Facts { home: service(Some(true), Some(ManagerEnd::Shutdown)), ..facts(true, true) },
+            PlacementFacts { home: service(Some(true), Some(ManagerEnd::Shutdown)), ..facts(true, true) },
             Protection::Movable(Fate::EndsWithService),
         ),
     ] {
@@ -211,10 +214,13 @@ fn what_runs_is_judged_by_where_it_is_and_by_linger_now() {
 fn an_exposed_supervisor_is_reported_with_what_protects_it() {
     let movable = exposure(UnitMode::Auto, &facts(true, true)).unwrap().to_string();
     assert!(movable.contains("NOT survive") && movable.contains("doctor --fix` moves it"), "{movable}");
-    let removed = Facts { home: Home::Manager(ManagerEnd::LastLogout), ..facts(false, false) };
+    let removed = PlacementFacts { home: Home::Manager(ManagerEnd::LastLogout), ..facts(false, false) };
     let removed = exposure(UnitMode::Auto, &removed).unwrap().to_string();
     assert!(removed.contains("linger is off; turn linger on"), "{removed}");
     let off = exposure(UnitMode::Off, &facts(true, true)).unwrap().to_string();
     assert!(off.contains("abide config set unit auto"), "{off}");
-    assert_eq!(exposure(UnitMode::Auto, &Facts { home: Home::Elsewhere, ..facts(false, true) }), None);
+    assert_eq!(
+        exposure(UnitMode::Auto, &PlacementFacts { home: Home::Elsewhere, ..facts(false, true) }),
+        None
+    );
 }

@@ -7,9 +7,9 @@ use abide_wire::session::SessionId;
 
 use crate::input::command::Command;
 use crate::screen::layout::{Direction, TabId};
-use crate::screen::placement::{Placement, Rect};
+use crate::screen::placement::{Rect, TabPlacement};
 use crate::screen::scroll::Scroll;
-use crate::screen::view::Mode;
+use crate::screen::view::InputMode;
 use crate::server::Server;
 use crate::server::client::ClientId;
 use crate::server::spawn::Where;
@@ -54,16 +54,16 @@ impl Server {
                 Some(tab) => self.show_tab(id, Some(tab)),
                 None => self.say(id, format!("there is no tab {number}")),
             },
-            Command::Kill => self.ask(id, Mode::Kill),
+            Command::Kill => self.ask(id, InputMode::Kill),
             Command::Rename => {
                 let name = self.focused_of(id).map(|session| session.label().to_owned()).unwrap_or_default();
-                self.ask(id, |session| Mode::Rename(session, name));
+                self.ask(id, |session| InputMode::Rename(session, name));
             }
             Command::Scroll => {
                 if let Some(scroll) =
                     self.focused_of(id).map(|session| Scroll::at_end(session.id, &session.term))
                 {
-                    self.set_mode(id, Mode::Scroll(scroll));
+                    self.set_mode(id, InputMode::Scroll(scroll));
                 }
             }
             Command::Zoom => self.change_tab(tab, |tab| tab.zoomed = !tab.zoomed),
@@ -74,11 +74,11 @@ impl Server {
             Command::Pane(dx, dy) => self.change_tab(tab, |tab| {
                 tab.zoomed = false;
                 let size = tab.size.unwrap_or_default();
-                if let Some(next) = Placement::of(tab, size).towards(dx, dy) {
+                if let Some(next) = TabPlacement::of(tab, size).towards(dx, dy) {
                     tab.focused = *next;
                 }
             }),
-            Command::Help => self.set_mode(id, Mode::Help(0)),
+            Command::Help => self.set_mode(id, InputMode::Help(0)),
         }
     }
 
@@ -90,7 +90,7 @@ impl Server {
     }
 
     /// Asks something about the focused session.
-    fn ask(&mut self, id: ClientId, question: impl FnOnce(SessionId) -> Mode) {
+    fn ask(&mut self, id: ClientId, question: impl FnOnce(SessionId) -> InputMode) {
         if let Some(session) = self.focused_of(id).map(|session| session.id) {
             self.set_mode(id, question(session));
         }
@@ -110,7 +110,7 @@ impl Server {
         let Some(session) = self.focused_of(id).map(|session| session.id) else { return };
         let area = self.layout.tab(tab).and_then(|tab| {
             let unzoomed = crate::screen::layout::Tab { zoomed: false, ..tab.clone() };
-            Placement::of(&unzoomed, tab.size?).focused_pane().map(|pane| pane.rect)
+            TabPlacement::of(&unzoomed, tab.size?).focused_pane().map(|pane| pane.rect)
         });
         if area.is_some_and(|area: Rect| area.halves(direction).is_none()) {
             return self.say(id, "there is no room for another pane; z zooms, c opens a tab");
@@ -120,7 +120,7 @@ impl Server {
 
     /// Opens a shell, which gets what is typed from now on.
     fn open_shell(&mut self, id: ClientId, place: Where) {
-        self.set_mode(id, Mode::Session);
+        self.set_mode(id, InputMode::Session);
         self.spawn_shell(id, place);
     }
 

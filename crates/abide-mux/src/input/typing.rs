@@ -8,7 +8,7 @@ use abide_wire::session::SessionId;
 
 use crate::input::mouse::MouseEvent;
 use crate::screen::scroll::{Scroll, Way};
-use crate::screen::view::{ClientView, Mode};
+use crate::screen::view::{ClientView, InputMode};
 use crate::server::Server;
 use crate::server::client::ClientId;
 use crate::session::{MAX_INPUT, MuxSession};
@@ -86,7 +86,7 @@ impl Server {
         let prefix = self.options.prefix.byte();
         while !text.is_empty() {
             let Some(view) = self.view_mut(id) else { return };
-            if view.mode == Mode::Session && !view.prefixed {
+            if view.mode == InputMode::Session && !view.prefixed {
                 let end = text.iter().position(|byte| *byte == prefix);
                 let (typed, rest) = text.split_at(end.unwrap_or(text.len()));
                 self.type_into(id, typed);
@@ -106,9 +106,9 @@ impl Server {
     fn on_paste(&mut self, id: ClientId, text: &[u8]) {
         let Some(view) = self.view_mut(id) else { return };
         match &mut view.mode {
-            Mode::Session if view.paste_is_ours => {}
-            Mode::Session => self.type_into(id, text),
-            Mode::Search(_, line) | Mode::Rename(_, line) => {
+            InputMode::Session if view.paste_is_ours => {}
+            InputMode::Session => self.type_into(id, text),
+            InputMode::Search(_, line) | InputMode::Rename(_, line) => {
                 let text = String::from_utf8_lossy(text);
                 line.extend(
                     text.chars().filter(|ch| !ch.is_control()).take(MAX_LINE.saturating_sub(line.len())),
@@ -127,7 +127,7 @@ impl Server {
         let prefix = self.options.prefix.letter();
         let Some(view) = self.view_mut(id) else { return };
         if sequence == PASTE_BEGIN {
-            view.paste_is_ours = view.mode != Mode::Session;
+            view.paste_is_ours = view.mode != InputMode::Session;
         }
         match sequence {
             PASTE_BEGIN | PASTE_END if view.paste_is_ours => {}
@@ -138,7 +138,7 @@ impl Server {
                 view.has_focus = sequence == FOCUS_IN;
                 self.tell_focus();
             }
-            _ if view.mode != Mode::Session || view.prefixed => {
+            _ if view.mode != InputMode::Session || view.prefixed => {
                 self.on_key(id, Key::of_sequence(sequence), Some(sequence));
             }
             _ if keys::is_control_key(sequence, prefix) => self.on_prefix(id),
@@ -183,17 +183,17 @@ impl Server {
         }
         match std::mem::take(&mut view.mode) {
             // Not reached: in this mode keys go to the session.
-            Mode::Session => {}
-            Mode::Help(page) => {
+            InputMode::Session => {}
+            InputMode::Help(page) => {
                 let goes_on = page + 1 < crate::screen::frame::help_pages(view.size.rows);
                 if goes_on && !matches!(key, Key::Escape | Key::Char('q') | Key::Ctrl('c')) {
-                    view.mode = Mode::Help(page + 1);
+                    view.mode = InputMode::Help(page + 1);
                 }
             }
-            Mode::Kill(session) => self.answer_kill(id, &session, key),
-            Mode::Rename(session, text) => self.edit_name(id, session, text, key),
-            Mode::Search(scroll, text) => self.edit_search(id, scroll, text, key),
-            Mode::Scroll(scroll) => self.scroll_by_key(id, scroll, key),
+            InputMode::Kill(session) => self.answer_kill(id, &session, key),
+            InputMode::Rename(session, text) => self.edit_name(id, session, text, key),
+            InputMode::Search(scroll, text) => self.edit_search(id, scroll, text, key),
+            InputMode::Scroll(scroll) => self.scroll_by_key(id, scroll, key),
         }
     }
 
@@ -207,23 +207,23 @@ impl Server {
 
     fn edit_name(&mut self, id: ClientId, session: SessionId, mut text: String, key: Key) {
         match edit(&mut text, key) {
-            Edit::Done => self.rename(&session, &text),
-            Edit::Cancelled => {}
-            Edit::Goes => self.set_mode(id, Mode::Rename(session, text)),
+            LineEdit::Done => self.rename(&session, &text),
+            LineEdit::Cancelled => {}
+            LineEdit::Goes => self.set_mode(id, InputMode::Rename(session, text)),
         }
     }
 
     fn edit_search(&mut self, id: ClientId, mut scroll: Scroll, mut text: String, key: Key) {
         match edit(&mut text, key) {
-            Edit::Done if text.is_empty() => self.scroll_by_key(id, scroll, Key::Char('n')),
-            Edit::Done => {
+            LineEdit::Done if text.is_empty() => self.scroll_by_key(id, scroll, Key::Char('n')),
+            LineEdit::Done => {
                 if let Some(session) = self.focused_of(id) {
                     scroll.begin_search(&session.term, &text);
                 }
                 self.search_on(id, scroll);
             }
-            Edit::Cancelled => self.set_mode(id, Mode::Scroll(scroll)),
-            Edit::Goes => self.set_mode(id, Mode::Search(scroll, text)),
+            LineEdit::Cancelled => self.set_mode(id, InputMode::Scroll(scroll)),
+            LineEdit::Goes => self.set_mode(id, InputMode::Search(scroll, text)),
         }
     }
 
@@ -240,13 +240,13 @@ impl Server {
             Key::End | Key::Char('G') => scroll.go_to_end(term),
             Key::Char('n') => scroll.begin_next(term, Way::Back),
             Key::Char('N') => scroll.begin_next(term, Way::On),
-            Key::Char('/') => return self.set_mode(id, Mode::Search(scroll, String::new())),
+            Key::Char('/') => return self.set_mode(id, InputMode::Search(scroll, String::new())),
             _ => {}
         }
         if scroll.is_searching() {
             self.search_on(id, scroll);
         } else {
-            self.set_mode(id, Mode::Scroll(scroll));
+            self.set_mode(id, InputMode::Scroll(scroll));
         }
     }
 
@@ -261,7 +261,7 @@ impl Server {
             return self.on_wheel(id, direction);
         }
         // The focus is everybody's.
-        if view.mode != Mode::Session || view.read_only {
+        if view.mode != InputMode::Session || view.read_only {
             return;
         }
         if event.is_press() && self.layout.tab_of(&session).is_some_and(|tab| tab.focused != session) {
@@ -276,7 +276,7 @@ impl Server {
 
     /// Whether the wheel moves our view: where the session does not want it, and where it moves it already.
     fn wheel_is_ours(&self, id: ClientId, session: &SessionId) -> bool {
-        let scrolling = self.view(id).is_some_and(|view| matches!(view.mode, Mode::Scroll(_)));
+        let scrolling = self.view(id).is_some_and(|view| matches!(view.mode, InputMode::Scroll(_)));
         let wanted = self.session(session).is_some_and(|session| wants_wheel(&session.term.modes()));
         let focused = self.focused_of(id).is_some_and(|focused| focused.id == *session);
         focused && (scrolling || !wanted)
@@ -285,16 +285,17 @@ impl Server {
     fn on_wheel(&mut self, id: ClientId, direction: i32) {
         let Some(session) = self.focused_of(id) else { return };
         let mut scroll = match self.view(id).map(|view| &view.mode) {
-            Some(Mode::Scroll(scroll)) => scroll.clone(),
-            Some(Mode::Session) if direction < 0 => Scroll::at_end(session.id, &session.term),
+            Some(InputMode::Scroll(scroll)) => scroll.clone(),
+            Some(InputMode::Session) if direction < 0 => Scroll::at_end(session.id, &session.term),
             _ => return,
         };
         scroll.by(&session.term, i64::from(direction) * WHEEL_LINES);
-        let mode = if scroll.is_at_end(&session.term) { Mode::Session } else { Mode::Scroll(scroll) };
+        let mode =
+            if scroll.is_at_end(&session.term) { InputMode::Session } else { InputMode::Scroll(scroll) };
         self.set_mode(id, mode);
     }
 
-    pub fn set_mode(&mut self, id: ClientId, mode: Mode) {
+    pub fn set_mode(&mut self, id: ClientId, mode: InputMode) {
         if let Some(view) = self.view_mut(id) {
             view.mode = mode;
             view.touch();
@@ -371,21 +372,21 @@ fn first_char(text: &[u8]) -> (char, usize) {
     valid.chars().next().map_or(('\u{fffd}', 1), |ch| (ch, ch.len_utf8()))
 }
 
-enum Edit {
+enum LineEdit {
     Goes,
     Done,
     Cancelled,
 }
 
 /// Edits a line by one key.
-fn edit(text: &mut String, key: Key) -> Edit {
+fn edit(text: &mut String, key: Key) -> LineEdit {
     match key {
-        Key::Enter => return Edit::Done,
-        Key::Escape | Key::Ctrl('c' | 'g') => return Edit::Cancelled,
+        Key::Enter => return LineEdit::Done,
+        Key::Escape | Key::Ctrl('c' | 'g') => return LineEdit::Cancelled,
         Key::Backspace => _ = text.pop(),
         Key::Ctrl('u') => text.clear(),
         Key::Char(ch) if text.len() < MAX_LINE => text.push(ch),
         _ => {}
     }
-    Edit::Goes
+    LineEdit::Goes
 }

@@ -136,11 +136,11 @@ fn visible(tabs: &[TabLabel], room: usize) -> (&[TabLabel], &[TabLabel]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::display::Charset;
+    use crate::screen::display::TerminalCharset;
     use crate::screen::glyph::Text;
 
     fn text(bar: &Bar, cols: u16) -> String {
-        let glyphs = bar.glyphs(cols, &Chrome::new(true, Charset::Unicode));
+        let glyphs = bar.glyphs(cols, &Chrome::new(true, TerminalCharset::Unicode));
         assert_eq!(glyphs.len(), usize::from(cols));
         let chars = glyphs.iter().filter_map(|glyph| match glyph.text {
             Text::Char(ch) => Some(ch),

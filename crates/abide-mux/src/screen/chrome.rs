@@ -2,7 +2,7 @@
 
 use abide_term::{Attrs, Color, Style, Underline};
 
-use crate::screen::display::{Charset, ascii};
+use crate::screen::display::{TerminalCharset, ascii};
 use crate::screen::glyph::Glyph;
 
 /// The looks of our own parts of the screen.
@@ -16,19 +16,19 @@ pub(crate) struct Chrome {
     pub line: Style,
     pub focused_line: Style,
     pub overlay: Style,
-    charset: Charset,
+    charset: TerminalCharset,
 }
 
 impl Chrome {
-    pub fn new(colored: bool, charset: Charset) -> Self {
+    pub fn new(colored: bool, charset: TerminalCharset) -> Self {
         Self { charset, ..if colored { COLORED } else { PLAIN } }
     }
 
     /// A character of a line or a pattern, in the terminal's charset.
     pub fn character(&self, ch: char) -> char {
         match self.charset {
-            Charset::Unicode => ch,
-            Charset::Ascii => ascii(ch),
+            TerminalCharset::Unicode => ch,
+            TerminalCharset::Ascii => ascii(ch),
         }
     }
 }
@@ -42,7 +42,7 @@ const COLORED: Chrome = Chrome {
     line: Style { fg: Color::Indexed(240), ..Glyph::BLANK.look },
     focused_line: Style { fg: Color::Indexed(39), ..Glyph::BLANK.look },
     overlay: colors(252, 236),
-    charset: Charset::Unicode,
+    charset: TerminalCharset::Unicode,
 };
 
 /// The same without colours: what is ours is inverse, and what counts is bold.
@@ -55,7 +55,7 @@ const PLAIN: Chrome = Chrome {
     line: Glyph::BLANK.look,
     focused_line: attributes(Attrs::BOLD),
     overlay: attributes(Attrs::INVERSE),
-    charset: Charset::Unicode,
+    charset: TerminalCharset::Unicode,
 };
 
 const BOLD_INVERSE: Attrs = Attrs::BOLD.with(Attrs::INVERSE, true);

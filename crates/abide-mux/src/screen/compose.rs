@@ -11,15 +11,15 @@ use crate::screen::bar::Bar;
 use crate::screen::chrome::Chrome;
 use crate::screen::glyph::{Glyph, Strings, Text};
 use crate::screen::paint::Painter;
-use crate::screen::placement::{PlacedPane, Placement};
+use crate::screen::placement::{PlacedPane, TabPlacement};
 use crate::screen::scroll::Scroll;
 
 /// Where everything is. As long as this stays the same, only cells change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct SceneShape {
     pub size: TerminalSize,
     pub bar: StatusBar,
-    pub placement: Placement,
+    pub placement: TabPlacement,
     /// The first column and row of the tab that the client sees; not 0 where the tab is larger than the client.
     pub pan: (u16, u16),
     /// The focused pane shows the past.
@@ -30,7 +30,7 @@ pub(crate) struct Shape {
     pub covered: bool,
 }
 
-impl Shape {
+impl SceneShape {
     /// The row of the screen that the status bar is in.
     pub fn bar_row(&self) -> Option<u16> {
         match self.bar {
@@ -78,7 +78,7 @@ pub(crate) struct PaneSource<'a> {
 /// What one client shall see.
 #[derive(Debug)]
 pub(crate) struct Scene<'a> {
-    pub shape: Shape,
+    pub shape: SceneShape,
     /// One for each pane of the placement.
     pub sources: Vec<PaneSource<'a>>,
     /// The status bar, or the message in its place.
@@ -89,7 +89,7 @@ pub(crate) struct Scene<'a> {
 /// What a client has seen: which version of each row of each pane, and which bar.
 #[derive(Debug, Default)]
 pub(crate) struct DrawnVersions {
-    shape: Option<Shape>,
+    shape: Option<SceneShape>,
     generation: u64,
     panes: Vec<Vec<u64>>,
     bar: Option<Bar>,

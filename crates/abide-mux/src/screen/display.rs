@@ -19,7 +19,7 @@ pub(crate) enum Depth {
 
 /// Which characters a client's terminal takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Charset {
+pub(crate) enum TerminalCharset {
     Unicode,
     Ascii,
 }
@@ -28,7 +28,7 @@ pub(crate) enum Charset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Display {
     pub depth: Depth,
-    pub charset: Charset,
+    pub charset: TerminalCharset,
     /// Links, shapes and colours of underlines, shapes of the cursor, synchronized output.
     pub extensions: bool,
     /// Operating system commands (OSC): titles, notifications, the clipboard.
@@ -53,7 +53,11 @@ impl Display {
         };
         Self {
             depth,
-            charset: if has(TerminalTrait::NotUtf8) { Charset::Ascii } else { Charset::Unicode },
+            charset: if has(TerminalTrait::NotUtf8) {
+                TerminalCharset::Ascii
+            } else {
+                TerminalCharset::Unicode
+            },
             extensions: !has(TerminalTrait::NoExtensions),
             strings: !has(TerminalTrait::NoStrings),
             no_color: has(TerminalTrait::NoColor),
@@ -64,7 +68,7 @@ impl Display {
     pub fn chrome(&self) -> Chrome {
         // With fewer colours ours would become each other's, and text would vanish in its background.
         let colored = !self.no_color && self.depth >= Depth::Palette;
-        Chrome::new(colored, if self.extensions { self.charset } else { Charset::Ascii })
+        Chrome::new(colored, if self.extensions { self.charset } else { TerminalCharset::Ascii })
     }
 
     /// The nearest to `look` that the terminal can show.

@@ -8,13 +8,13 @@ use abide_wire::session::SessionId;
 
 use crate::input::command::HELP;
 use crate::screen::bar::{Bar, Mark, TabLabel};
-use crate::screen::compose::{PaneSource, Scene, Shape, tab_area};
+use crate::screen::compose::{PaneSource, Scene, SceneShape, tab_area};
 use crate::screen::glyph::Strings;
 use crate::screen::layout::{Layout, Tab};
 use crate::screen::modes::Outer;
-use crate::screen::placement::Placement;
+use crate::screen::placement::TabPlacement;
 use crate::screen::scroll::Scroll;
-use crate::screen::view::{ClientView, Mode};
+use crate::screen::view::{ClientView, InputMode};
 use crate::session::MuxSession;
 
 /// Everything that one client's frame is composed from.
@@ -50,19 +50,19 @@ impl<'a> FrameInputs<'a> {
     fn scene(&self, view: &mut ClientView, tab: &Tab) -> Option<Scene<'a>> {
         let focused = self.session(&tab.focused)?;
         let size = tab.size.unwrap_or_else(|| focused.size());
-        let mut placement = Placement::of(tab, size);
+        let mut placement = TabPlacement::of(tab, size);
         placement.panes.retain(|pane| self.session(&pane.session).is_some());
         let sessions = placement.panes.iter().filter_map(|pane| self.session(&pane.session));
         let sources =
             sessions.map(|session| PaneSource { term: &session.term, held: session.is_held() }).collect();
         view.pan = pan(view, &placement, focused, self.options.status_bar);
         let (scroll, overlay) = match &view.mode {
-            Mode::Scroll(scroll) | Mode::Search(scroll, _) => (Some(scroll.clone()), Vec::new()),
-            Mode::Help(page) => (None, help(self.options, *page, view.size.rows)),
+            InputMode::Scroll(scroll) | InputMode::Search(scroll, _) => (Some(scroll.clone()), Vec::new()),
+            InputMode::Help(page) => (None, help(self.options, *page, view.size.rows)),
             _ => (None, Vec::new()),
         };
         let line = self.line(view, focused);
-        let shape = Shape {
+        let shape = SceneShape {
             size: view.size,
             bar: self.options.status_bar,
             placement,
@@ -81,14 +81,14 @@ impl<'a> FrameInputs<'a> {
     /// The line that takes the place of the status bar, if there is one.
     fn line(&self, view: &ClientView, focused: &MuxSession) -> Option<String> {
         match &view.mode {
-            Mode::Search(_, text) => Some(format!("/{text}")),
-            Mode::Rename(_, text) => Some(format!("{RENAME}{text}")),
-            Mode::Kill(session) => {
+            InputMode::Search(_, text) => Some(format!("/{text}")),
+            InputMode::Rename(_, text) => Some(format!("{RENAME}{text}")),
+            InputMode::Kill(session) => {
                 let label = self.session(session).map_or("it", MuxSession::label);
                 Some(format!("kill {label}? Its process ends, and with it what it has not saved. y/n"))
             }
             // Without a bar there would be nothing to tell that the keys go elsewhere.
-            Mode::Scroll(scroll) if self.options.status_bar == StatusBar::Off => {
+            InputMode::Scroll(scroll) if self.options.status_bar == StatusBar::Off => {
                 Some(view.message().map_or_else(|| position(scroll, focused), str::to_owned))
             }
             _ => view.message().map(str::to_owned),
@@ -112,7 +112,7 @@ impl<'a> FrameInputs<'a> {
         let prefix = self.options.prefix;
         let right = match &view.mode {
             _ if view.prefixed => format!("{prefix} …"),
-            Mode::Scroll(scroll) => position(scroll, focused),
+            InputMode::Scroll(scroll) => position(scroll, focused),
             _ if view.read_only => "read-only".to_owned(),
             _ if self.options.notifications && !focused.term.title().is_empty() => {
                 focused.term.title().to_owned()
@@ -132,10 +132,10 @@ impl<'a> FrameInputs<'a> {
             scene.shape.bar_row().map(|y| (x.min(view.size.cols - 1), y))
         };
         match &view.mode {
-            Mode::Search(_, text) => return in_line(1, text),
-            Mode::Rename(_, text) => return in_line(RENAME.len(), text),
-            Mode::Scroll(_) | Mode::Help(_) | Mode::Kill(_) => return None,
-            Mode::Session => {}
+            InputMode::Search(_, text) => return in_line(1, text),
+            InputMode::Rename(_, text) => return in_line(RENAME.len(), text),
+            InputMode::Scroll(_) | InputMode::Help(_) | InputMode::Kill(_) => return None,
+            InputMode::Session => {}
         }
         let pane = scene.shape.placement.focused_pane()?;
         let session = self.session(&pane.session)?;
@@ -156,7 +156,7 @@ impl<'a> FrameInputs<'a> {
         let title = if own.is_empty() { printable(session.label()) } else { own };
         let outer = Outer::of(&session.term.modes(), &session.term.cursor(), &title, view.keys);
         let outer = outer.limited_to(view.display);
-        if view.mode == Mode::Session { outer } else { outer.for_ourselves() }
+        if view.mode == InputMode::Session { outer } else { outer.for_ourselves() }
     }
 }
 
@@ -181,7 +181,7 @@ fn printable(title: &str) -> String {
 }
 
 /// The first column and row of the tab that a client sees: all of it where it fits, else the part around the cursor.
-fn pan(view: &ClientView, placement: &Placement, focused: &MuxSession, bar: StatusBar) -> (u16, u16) {
+fn pan(view: &ClientView, placement: &TabPlacement, focused: &MuxSession, bar: StatusBar) -> (u16, u16) {
     let area = tab_area(view.size, bar);
     let cursor = focused.term.cursor();
     let origin = placement.focused_pane().map_or((0, 0), |pane| (pane.rect.x, pane.rect.y));

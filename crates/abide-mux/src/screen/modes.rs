@@ -5,7 +5,7 @@ use std::io::Write;
 
 use abide_term::{Cursor, CursorShape, Modes, MouseMode};
 
-use crate::screen::display::{Charset, Display, ascii};
+use crate::screen::display::{Display, TerminalCharset, ascii};
 
 /// Which ways of telling modified keys apart a client's terminal knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,8 +60,8 @@ impl Outer {
         Self {
             cursor_style: self.cursor_style.filter(|_| display.extensions),
             title: self.title.filter(|_| display.strings).map(|title| match display.charset {
-                Charset::Unicode => title,
-                Charset::Ascii => title.chars().map(ascii).collect(),
+                TerminalCharset::Unicode => title,
+                TerminalCharset::Ascii => title.chars().map(ascii).collect(),
             }),
             ..self
         }

@@ -10,7 +10,7 @@ use abide_term::style_codes;
 use abide_wire::session::TerminalSize;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::screen::display::{Charset, Display, ascii};
+use crate::screen::display::{Display, TerminalCharset, ascii};
 use crate::screen::glyph::{Glyph, StringId, Strings, Text};
 use crate::screen::modes::Outer;
 
@@ -189,7 +189,7 @@ impl Painter {
     }
 
     fn glyph(&mut self, x: usize, y: u16, row: &[Glyph], strings: &Strings) {
-        if self.display.charset == Charset::Unicode && joins_left(row, x, strings).is_some() {
+        if self.display.charset == TerminalCharset::Unicode && joins_left(row, x, strings).is_some() {
             return self.apart(x, y, row, strings);
         }
         self.move_to(column(x), y);
@@ -214,7 +214,7 @@ impl Painter {
         self.set_pen(&glyph.look);
         self.set_link(glyph.link, glyph.link.map_or("", |id| strings.get(id)));
         let certain = match glyph.text {
-            Text::Char(_) | Text::Cluster(_) if self.display.charset == Charset::Ascii => {
+            Text::Char(_) | Text::Cluster(_) if self.display.charset == TerminalCharset::Ascii => {
                 self.write_ascii(glyph);
                 true
             }

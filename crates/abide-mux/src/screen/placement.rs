@@ -65,7 +65,7 @@ pub(crate) struct PlacedPane {
 
 /// Everything in a tab's area.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Placement {
+pub(crate) struct TabPlacement {
     pub size: TerminalSize,
     pub panes: Vec<PlacedPane>,
     /// The lines between the panes, one cell thick.
@@ -74,7 +74,7 @@ pub(crate) struct Placement {
     pub focused: SessionId,
 }
 
-impl Placement {
+impl TabPlacement {
     pub fn of(tab: &Tab, size: TerminalSize) -> Self {
         let mut placement = Self { size, panes: Vec::new(), lines: Vec::new(), focused: tab.focused };
         let area = Rect::whole(size);
@@ -196,7 +196,7 @@ mod tests {
             splits in prop::collection::vec((any::<u8>(), any::<bool>()), 0..8), cols in 1u16..120, rows in 1u16..50,
         ) {
             let tab = tab(&splits);
-            let placement = Placement::of(&tab, TerminalSize { cols, rows });
+            let placement = TabPlacement::of(&tab, TerminalSize { cols, rows });
             prop_assert!(placement.focused_pane().is_some());
             for (x, y) in (0..cols).flat_map(|x| (0..rows).map(move |y| (x, y))) {
                 let panes = placement.panes.iter().filter(|pane| pane.rect.contains(x, y)).count();
@@ -211,7 +211,7 @@ mod tests {
         // s0 on the left; s1 above s2 on the right.
         let mut tab = tab(&[(0, true), (1, false)]);
         let at = |tab: &Tab, dx, dy| {
-            Placement::of(tab, TerminalSize { cols: 80, rows: 24 }).towards(dx, dy).cloned()
+            TabPlacement::of(tab, TerminalSize { cols: 80, rows: 24 }).towards(dx, dy).cloned()
         };
         assert_eq!(tab.focused, SessionId(2));
         assert_eq!(at(&tab, 0, -1), Some(SessionId(1)));
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn lines_meet_in_the_right_characters() {
         let tab = tab(&[(0, true), (1, false)]);
-        let placement = Placement::of(&tab, TerminalSize { cols: 21, rows: 11 });
+        let placement = TabPlacement::of(&tab, TerminalSize { cols: 21, rows: 11 });
         assert_eq!(placement.line_at(10, 0), Some(('│', false)));
         assert_eq!(placement.line_at(10, 5), Some(('├', true)));
         assert_eq!(placement.line_at(15, 5), Some(('─', true)));
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_line_between_two_panes_tells_which_one_has_the_focus() {
-        let placement = Placement::of(&tab(&[(0, true)]), TerminalSize { cols: 80, rows: 24 });
+        let placement = TabPlacement::of(&tab(&[(0, true)]), TerminalSize { cols: 80, rows: 24 });
         let x = placement.panes[0].rect.cols.min(placement.panes[1].rect.x.saturating_sub(1));
         let is_first = placement.focused_pane().map(|pane| pane.session) == Some(placement.panes[0].session);
         assert_eq!(placement.line_at(x, 0), Some(('│', is_first)));
@@ -245,7 +245,7 @@ mod tests {
     fn a_zoomed_pane_has_everything() {
         let mut tab = tab(&[(0, true)]);
         tab.zoomed = true;
-        let placement = Placement::of(&tab, TerminalSize { cols: 80, rows: 24 });
+        let placement = TabPlacement::of(&tab, TerminalSize { cols: 80, rows: 24 });
         assert_eq!(placement.panes.len(), 1);
         assert_eq!(placement.panes[0].rect, Rect::whole(TerminalSize { cols: 80, rows: 24 }));
     }

@@ -10,8 +10,8 @@ use crate::screen::bar::Mark;
 use crate::screen::compose::tab_area;
 use crate::screen::frame::FrameInputs;
 use crate::screen::layout::{Tab, TabId};
-use crate::screen::placement::Placement;
-use crate::screen::view::{ClientView, Mode};
+use crate::screen::placement::TabPlacement;
+use crate::screen::view::{ClientView, InputMode};
 use crate::server::Server;
 use crate::server::client::Client;
 
@@ -106,10 +106,10 @@ impl Server {
                 view.show(current);
             }
             let focused = layout.tab(view.tab).map(|tab| tab.focused);
-            if let Mode::Scroll(scroll) | Mode::Search(scroll, _) = &view.mode
+            if let InputMode::Scroll(scroll) | InputMode::Search(scroll, _) = &view.mode
                 && Some(scroll.session) != focused
             {
-                view.mode = Mode::Session;
+                view.mode = InputMode::Session;
             }
             view.touch();
         }
@@ -185,10 +185,10 @@ fn views(server: &mut Server) -> impl Iterator<Item = &mut ClientView> {
 /// The sizes of all sessions of a tab, those that a zoom hides included: they come back in one piece.
 fn pane_sizes(tab: &Tab, size: TerminalSize) -> Vec<(SessionId, TerminalSize)> {
     let unzoomed = Tab { zoomed: false, ..tab.clone() };
-    let mut panes = Placement::of(&unzoomed, size).panes;
+    let mut panes = TabPlacement::of(&unzoomed, size).panes;
     if tab.zoomed {
         panes.retain(|pane| pane.session != tab.focused);
-        panes.extend(Placement::of(tab, size).panes);
+        panes.extend(TabPlacement::of(tab, size).panes);
     }
     panes.into_iter().map(|pane| (pane.session, pane.rect.size())).collect()
 }

@@ -6,7 +6,7 @@ use abide_term::input::tokens::Tokens;
 use abide_wire::protocol::{Attach, TerminalTrait};
 use abide_wire::session::{SessionId, TerminalSize};
 
-use crate::screen::compose::{DrawnVersions, Shape};
+use crate::screen::compose::{DrawnVersions, SceneShape};
 use crate::screen::display::Display;
 use crate::screen::layout::TabId;
 use crate::screen::modes::KeyProtocols;
@@ -34,7 +34,7 @@ const MAX_SIDE: u16 = 1000;
 
 /// What the client's keys go to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) enum Mode {
+pub(crate) enum InputMode {
     #[default]
     Session,
     /// To moving about in what scrolled off.
@@ -56,7 +56,7 @@ pub(crate) struct ClientView {
     pub read_only: bool,
     pub keys: KeyProtocols,
     pub display: Display,
-    pub mode: Mode,
+    pub mode: InputMode,
     /// The paste that is coming in began in a mode of ours: no session gets the rest of it.
     pub paste_is_ours: bool,
     /// Its terminal has the focus, as far as it says.
@@ -72,7 +72,7 @@ pub(crate) struct ClientView {
     pub seen: DrawnVersions,
     pub pan: (u16, u16),
     /// What was on the screen when the last frame was drawn, for finding what the mouse points at.
-    pub shape: Option<Shape>,
+    pub shape: Option<SceneShape>,
     /// Bells and the like, to be sent with the next frame.
     pub extras: Vec<u8>,
     /// Something has changed since the last frame.
@@ -92,7 +92,7 @@ impl ClientView {
             read_only: attach.read_only,
             keys: key_protocols(attach),
             display,
-            mode: Mode::default(),
+            mode: InputMode::default(),
             paste_is_ours: false,
             has_focus: true,
             prefixed: false,
@@ -179,7 +179,7 @@ impl ClientView {
 
     /// Until when the rest of a sequence is waited for.
     pub fn tokens_until(&self) -> Option<Instant> {
-        let is_ours = self.mode != Mode::Session || self.prefixed;
+        let is_ours = self.mode != InputMode::Session || self.prefixed;
         let patience = match self.tokens.held() {
             _ if !is_ours => SEQUENCE,
             0..=1 => OWN_ESCAPE,
@@ -206,7 +206,7 @@ impl ClientView {
     pub fn show(&mut self, tab: TabId) {
         if self.tab != tab {
             self.tab = tab;
-            self.mode = Mode::default();
+            self.mode = InputMode::default();
             self.pan = (0, 0);
         }
         self.dirty = true;

@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use abide_wire::protocol::{
-    Bye, ByeReason, Event, EventKind, EventMessage, FrameDecoder, FrameKind, MAX_CLIENT_FRAME, Refusal,
-    ReplyTo, encode, encode_json, error_code,
+    Bye, ByeReason, Event, EventKind, EventMessage, FrameDecoder, FrameKind, MAX_CLIENT_FRAME, ReplyTo,
+    RequestRefusal, encode, encode_json, error_code,
 };
-use abide_wire::session::{Exit, SessionId};
+use abide_wire::session::{ProcessExit, SessionId};
 use abide_wire::socket;
 use serde::Serialize;
 
@@ -205,7 +205,7 @@ impl Client {
         if self.lent.is_some() {
             let _ = encode(FrameKind::Lent, &[], &mut self.out.bytes);
         } else {
-            let refusal = Refusal::new(error_code::BAD_REQUEST, "this can not be used as a terminal");
+            let refusal = RequestRefusal::new(error_code::BAD_REQUEST, "this can not be used as a terminal");
             self.reply::<()>(0, Err(refusal));
         }
     }
@@ -255,15 +255,16 @@ impl Client {
         }
     }
 
-    pub fn reply<T: Serialize>(&mut self, id: u64, outcome: Result<T, Refusal>) {
+    pub fn reply<T: Serialize>(&mut self, id: u64, outcome: Result<T, RequestRefusal>) {
         if encode_json(FrameKind::Reply, &ReplyTo::new(id, outcome), &mut self.out.bytes).is_err() {
-            let refusal = Refusal::new(error_code::TOO_LARGE, "the answer is too large; ask for less of it");
+            let refusal =
+                RequestRefusal::new(error_code::TOO_LARGE, "the answer is too large; ask for less of it");
             self.send(FrameKind::Reply, &ReplyTo::<()>::new(id, Err(refusal)));
         }
     }
 
     /// Says why and ends the connection.
-    pub fn bye(&mut self, reason: ByeReason, message: &str, exit: Option<Exit>) {
+    pub fn bye(&mut self, reason: ByeReason, message: &str, exit: Option<ProcessExit>) {
         if !self.is_leaving() {
             // Who is told to go has its terminal back.
             self.lent = None;
@@ -285,9 +286,9 @@ impl Client {
         id: u64,
         kinds: Vec<EventKind>,
         session: Option<SessionId>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestRefusal> {
         if self.subscriptions.len() >= MAX_SUBSCRIPTIONS {
-            return Err(Refusal::new(
+            return Err(RequestRefusal::new(
                 error_code::TOO_LARGE,
                 "this connection has too many subscriptions already",
             ));

@@ -3,8 +3,8 @@
 use std::io;
 
 use abide_wire::protocol::{
-    Attach, ByeReason, Event, FrameKind, Hello, Refusal, ReplyTo, Request, Resize, TerminalTrait, error_code,
-    negotiate,
+    Attach, ByeReason, Event, FrameKind, Hello, ReplyTo, Request, RequestRefusal, Resize, TerminalTrait,
+    error_code, negotiate,
 };
 use abide_wire::session::{SessionId, TerminalSize};
 use abide_wire::socket;
@@ -111,8 +111,10 @@ impl Server {
             // What only we send.
             Some(FrameKind::Reply | FrameKind::Event | FrameKind::Output) => {}
             None => {
-                let refusal =
-                    Refusal::new(error_code::UNKNOWN_FRAME, "a frame of a kind that this version has not");
+                let refusal = RequestRefusal::new(
+                    error_code::UNKNOWN_FRAME,
+                    "a frame of a kind that this version has not",
+                );
                 client.send(FrameKind::Reply, &ReplyTo::<()>::new(0, Err(refusal)));
             }
         }
@@ -237,13 +239,13 @@ impl Server {
         self.clients.get(&id)?.view.as_deref()
     }
 
-    pub fn reply<T: Serialize>(&mut self, id: ClientId, request: u64, outcome: Result<T, Refusal>) {
+    pub fn reply<T: Serialize>(&mut self, id: ClientId, request: u64, outcome: Result<T, RequestRefusal>) {
         if let Some(client) = self.clients.get_mut(&id) {
             client.reply(request, outcome);
         }
     }
 
-    pub fn refuse(&mut self, id: ClientId, request: u64, refusal: Refusal) {
+    pub fn refuse(&mut self, id: ClientId, request: u64, refusal: RequestRefusal) {
         self.reply::<()>(id, request, Err(refusal));
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_wire::link::ToKeeper;
 use abide_wire::protocol::{ByeReason, Event};
-use abide_wire::session::Exit;
+use abide_wire::session::ProcessExit;
 
 use crate::server::Server;
 use crate::session::MuxSession;
@@ -33,7 +33,7 @@ impl Server {
     }
 
     fn session_ended(&mut self, mut session: MuxSession) {
-        let exit = session.exit.unwrap_or(Exit::Code(0));
+        let exit = session.exit.unwrap_or(ProcessExit::Code(0));
         if crate::server::spawn::is_passing(&session) && self.stopping.is_none() {
             crate::server::spawn::forget_journal(&session, &self.instance_dir);
             self.tell_keeper(ToKeeper::Drained { id: session.id });

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::screen::layout::Layout;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Saved {
+pub(crate) struct SavedLayout {
     #[serde(default)]
     pub layout: Layout,
     /// The names that the operator gave.
@@ -33,7 +33,7 @@ pub(crate) struct Saved {
 #[derive(Debug)]
 pub(crate) struct LayoutFile {
     path: PathBuf,
-    written: Saved,
+    written: SavedLayout,
 }
 
 impl LayoutFile {
@@ -43,19 +43,19 @@ impl LayoutFile {
         let written = match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|err| {
                 tracing::warn!("{} is unreadable and will be replaced: {err}", path.display());
-                Saved::default()
+                SavedLayout::default()
             }),
-            Err(_) => Saved::default(),
+            Err(_) => SavedLayout::default(),
         };
         Self { path, written }
     }
 
-    pub fn saved(&self) -> &Saved {
+    pub fn saved(&self) -> &SavedLayout {
         &self.written
     }
 
     /// Writes the layout if it differs from what the file holds: whole, or not at all.
-    pub fn save(&mut self, now: Saved) {
+    pub fn save(&mut self, now: SavedLayout) {
         if now == self.written {
             return;
         }
@@ -66,7 +66,7 @@ impl LayoutFile {
         self.written = now;
     }
 
-    fn write(&self, now: &Saved) -> io::Result<()> {
+    fn write(&self, now: &SavedLayout) -> io::Result<()> {
         let dir = fs::File::open(self.path.parent().unwrap_or(&self.path))?;
         let name = self.path.file_name().unwrap_or_default();
         atomic::replace(dir, name, &serde_json::to_vec(now)?, 0o600, false)
@@ -83,7 +83,7 @@ mod tests {
         let instance_dir = InstanceDir::new(dir.path());
         instance_dir.prepare_state().unwrap();
         let session = SessionId(1);
-        let mut saved = Saved::default();
+        let mut saved = SavedLayout::default();
         saved.layout.add(&session);
         saved.names.insert(session, "mine".into());
         LayoutFile::read(&instance_dir).save(saved.clone());
@@ -91,8 +91,8 @@ mod tests {
         assert_eq!(file.saved(), &saved);
 
         fs::write(instance_dir.layout_file(), "{").unwrap();
-        assert_eq!(LayoutFile::read(&instance_dir).saved(), &Saved::default());
-        file.save(Saved::default());
-        assert_eq!(LayoutFile::read(&instance_dir).saved(), &Saved::default());
+        assert_eq!(LayoutFile::read(&instance_dir).saved(), &SavedLayout::default());
+        file.save(SavedLayout::default());
+        assert_eq!(LayoutFile::read(&instance_dir).saved(), &SavedLayout::default());
     }
 }

@@ -31,7 +31,7 @@ use abide_wire::last_seen::LastSeenAll;
 use abide_wire::link::{LINK_VERSION, Link, LinkError, ToKeeper, ToMux};
 use abide_wire::mux_options::{LiveSettings, MuxOptions};
 use abide_wire::protocol::Colors;
-use abide_wire::session::{Exit, SessionId};
+use abide_wire::session::{ProcessExit, SessionId};
 
 use crate::screen::glyph::{LinkPolicy, Strings};
 use crate::screen::layout::Layout;
@@ -39,7 +39,7 @@ use crate::server::attention::Attention;
 use crate::server::awake::AwakeLock;
 use crate::server::client::{Client, ClientId};
 use crate::server::keeper_link::ToKeeperQueue;
-use crate::server::layout_file::{LayoutFile, Saved};
+use crate::server::layout_file::{LayoutFile, SavedLayout};
 use crate::server::spawn::Asked;
 use crate::server::wait::Waiting;
 use crate::session::activity::FileWatch;
@@ -79,10 +79,10 @@ pub(crate) struct Server {
     pub watch: Watch,
     /// In the order in which they came. None is removed before the end of a round.
     pub sessions: Vec<MuxSession>,
-    pub ended: VecDeque<(SessionId, Exit)>,
+    pub ended: VecDeque<(SessionId, ProcessExit)>,
     pub layout: Layout,
     /// What this mux found. After a resume the sessions come one by one, and each finds its place and its name in it.
-    pub earlier: Saved,
+    pub earlier: SavedLayout,
     pub file: LayoutFile,
     /// The colours of the terminal that was attached last, which programs are told when they ask for theirs.
     pub colors: Option<Colors>,
@@ -114,7 +114,7 @@ pub(crate) struct Server {
 
 /// Somebody who has something for us.
 #[derive(Debug, Clone, Copy)]
-enum Ready {
+enum ReadySource {
     Signals,
     Link,
     Listener,
@@ -214,18 +214,20 @@ impl Server {
         self.now = Instant::now();
         for &one in &ready {
             match one {
-                Ready::Signals => self.on_signals()?,
-                Ready::Link => {
+                ReadySource::Signals => self.on_signals()?,
+                ReadySource::Link => {
                     self.to_keeper.flush(&self.link);
                     self.hear_keeper()?;
                 }
-                Ready::Settled => self.tell_settled(),
-                Ready::Listener => self.accept(),
-                Ready::Files => self.on_files(),
-                Ready::Client(id, flags) if flags.intersects(!PollFlags::OUT) => {
+                ReadySource::Settled => self.tell_settled(),
+                ReadySource::Listener => self.accept(),
+                ReadySource::Files => self.on_files(),
+                ReadySource::Client(id, flags) if flags.intersects(!PollFlags::OUT) => {
                     self.hear_client(id, flags.contains(PollFlags::IN));
                 }
-                Ready::Terminal(id, flags) if flags.intersects(!PollFlags::OUT) => self.hear_terminal(id),
+                ReadySource::Terminal(id, flags) if flags.intersects(!PollFlags::OUT) => {
+                    self.hear_terminal(id)
+                }
                 _ => {}
             }
         }
@@ -240,8 +242,9 @@ impl Server {
         Ok(())
     }
 
-    fn wait(&self) -> Result<Vec<Ready>, MuxError> {
-        let mut who = vec![Ready::Signals, Ready::Link, Ready::Settled, Ready::Listener];
+    fn wait(&self) -> Result<Vec<ReadySource>, MuxError> {
+        let mut who =
+            vec![ReadySource::Signals, ReadySource::Link, ReadySource::Settled, ReadySource::Listener];
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.link, flags(true, !self.to_keeper.is_empty())),
@@ -254,18 +257,18 @@ impl Server {
             fds.pop();
         }
         if let Some(files) = self.files.fd() {
-            who.push(Ready::Files);
+            who.push(ReadySource::Files);
             fds.push(PollFd::from_borrowed_fd(files, PollFlags::IN));
         }
         for (&id, client) in &self.clients {
             let reads = client.wants_to_read() && !self.is_blocked(client);
             // A client that hangs up wants its terminal back, also while it is not listened to.
             let on_socket = flags(reads, client.wants_to_write()) | PollFlags::RDHUP;
-            who.push(Ready::Client(id, on_socket));
+            who.push(ReadySource::Client(id, on_socket));
             fds.push(PollFd::from_borrowed_fd(client.as_fd(), on_socket));
             if let Some(lent) = &client.lent {
                 let on_terminal = flags(reads && lent.is_ours, lent.out.waiting() > 0);
-                who.push(Ready::Terminal(id, on_terminal));
+                who.push(ReadySource::Terminal(id, on_terminal));
                 fds.push(PollFd::new(lent, on_terminal));
             }
         }
@@ -276,7 +279,7 @@ impl Server {
             if flags.is_empty() {
                 continue;
             }
-            who.push(Ready::Session(index, flags));
+            who.push(ReadySource::Session(index, flags));
             fds.push(PollFd::from_borrowed_fd(session.as_fd(), flags));
         }
         poll::wait(&mut fds, self.deadline())?;
@@ -290,16 +293,16 @@ impl Server {
         session.is_some_and(|session| session.input_waiting() >= MAX_INPUT)
     }
 
-    fn serve_sessions(&mut self, ready: &[Ready]) {
+    fn serve_sessions(&mut self, ready: &[ReadySource]) {
         for one in ready {
-            if let Ready::Session(index, flags) = *one
+            if let ReadySource::Session(index, flags) = *one
                 && flags.contains(PollFlags::OUT)
             {
                 self.sessions[index].flush();
             }
         }
-        let readable = |one: &Ready| match *one {
-            Ready::Session(index, flags) if flags.intersects(!PollFlags::OUT) => Some(index),
+        let readable = |one: &ReadySource| match *one {
+            ReadySource::Session(index, flags) if flags.intersects(!PollFlags::OUT) => Some(index),
             _ => None,
         };
         // Whom a client has just typed to was not known when we asked who has something for us.
@@ -359,7 +362,7 @@ impl Server {
                 names.extend(self.sessions.iter().map(|session| (session.id, session.name.clone())));
                 let (layout, colors) = (self.layout.clone(), self.colors);
                 let changed_settings = self.changed_settings.clone();
-                self.file.save(Saved { layout, names, colors, changed_settings });
+                self.file.save(SavedLayout { layout, names, colors, changed_settings });
             }
         }
     }
@@ -388,7 +391,7 @@ impl Server {
     }
 }
 
-impl Ready {
+impl ReadySource {
     fn with(self, flags: PollFlags) -> Self {
         match self {
             Self::Client(id, _) => Self::Client(id, flags),

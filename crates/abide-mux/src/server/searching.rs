@@ -1,7 +1,7 @@
 //! Searches that go on over several rounds of the loop: a long history must not keep everything else waiting.
 
 use crate::screen::scroll::{Scroll, SearchStep};
-use crate::screen::view::{ClientView, Mode};
+use crate::screen::view::{ClientView, InputMode};
 use crate::server::Server;
 use crate::server::client::ClientId;
 
@@ -13,7 +13,7 @@ impl Server {
             None => SearchStep::NotFound,
         };
         let absent = format!("`{}` is not in the scrollback", scroll.query());
-        self.set_mode(id, Mode::Scroll(scroll));
+        self.set_mode(id, InputMode::Scroll(scroll));
         match step {
             SearchStep::Goes | SearchStep::Found => {}
             SearchStep::NotFound => self.say(id, absent),
@@ -27,7 +27,7 @@ impl Server {
             self.clients.iter().filter(|(_, client)| client.view.as_deref().is_some_and(is_searching));
         let searching: Vec<ClientId> = searching.map(|(id, _)| *id).collect();
         for id in searching {
-            if let Some(Mode::Scroll(scroll)) = self.view(id).map(|view| view.mode.clone()) {
+            if let Some(InputMode::Scroll(scroll)) = self.view(id).map(|view| view.mode.clone()) {
                 self.search_on(id, scroll);
             }
         }
@@ -36,5 +36,5 @@ impl Server {
 
 /// Whether a search of this client's is under way.
 pub(crate) fn is_searching(view: &ClientView) -> bool {
-    matches!(&view.mode, Mode::Scroll(scroll) if scroll.is_searching())
+    matches!(&view.mode, InputMode::Scroll(scroll) if scroll.is_searching())
 }

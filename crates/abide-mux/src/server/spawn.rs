@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{SessionInfo, ToKeeper};
 use abide_wire::os_text::OsText;
-use abide_wire::protocol::{Done, Event, Refusal, SpawnReply, Upgrade, error_code};
+use abide_wire::protocol::{Done, Event, RequestRefusal, SpawnReply, Upgrade, error_code};
 use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
 
 use crate::screen::layout::Direction;
-use crate::screen::placement::Placement;
+use crate::screen::placement::TabPlacement;
 use crate::server::Server;
 use crate::server::client::ClientId;
 use crate::session::MuxSession;
@@ -84,7 +84,7 @@ impl Server {
         let mut layout = self.layout.clone();
         let new = self.free_id();
         let tab = layout.split(beside, *direction, &new);
-        let placement = layout.tab(tab).map(|tab| Placement::of(tab, size));
+        let placement = layout.tab(tab).map(|tab| TabPlacement::of(tab, size));
         let pane =
             placement.and_then(|placement| placement.panes.into_iter().find(|pane| pane.session == new));
         pane.map_or(size, |pane| pane.rect.size())
@@ -99,8 +99,10 @@ impl Server {
         let number = self.next_number();
         let asked = Asked { number, client, what, session: Some(spec.id) };
         if self.asked.len() >= MAX_ASKED {
-            return self
-                .not_done(asked, Refusal::new(error_code::TOO_LARGE, "too much is being started already"));
+            return self.not_done(
+                asked,
+                RequestRefusal::new(error_code::TOO_LARGE, "too much is being started already"),
+            );
         }
         let spec = Box::new(spec);
         let message = match like {
@@ -109,7 +111,7 @@ impl Server {
         };
         match self.link.send(&message, &[]) {
             Ok(()) => self.asked.push(asked),
-            Err(err) => self.not_done(asked, Refusal::new(error_code::SPAWN_FAILED, err.to_string())),
+            Err(err) => self.not_done(asked, RequestRefusal::new(error_code::SPAWN_FAILED, err.to_string())),
         }
     }
 
@@ -155,7 +157,10 @@ impl Server {
     pub fn spawn_failed(&mut self, number: u64, errno: i32, text: &str) {
         if let Some(asked) = self.take_asked(number) {
             let errno = Some(errno).filter(|errno| *errno != 0);
-            self.not_done(asked, Refusal { errno, ..Refusal::new(error_code::SPAWN_FAILED, text) });
+            self.not_done(
+                asked,
+                RequestRefusal { errno, ..RequestRefusal::new(error_code::SPAWN_FAILED, text) },
+            );
         }
     }
 
@@ -169,7 +174,7 @@ impl Server {
         Some(self.asked.swap_remove(at))
     }
 
-    fn not_done(&mut self, asked: Asked, refusal: Refusal) {
+    fn not_done(&mut self, asked: Asked, refusal: RequestRefusal) {
         match asked.what {
             What::Shell(_) => {
                 // It was meant for a program that does not exist; another one must not get it.
@@ -190,7 +195,7 @@ impl Server {
         if let Some(session) = self.sessions.iter().find(|session| session.input_waiting() > 0) {
             let waits =
                 format!("{} has not read yet what was typed to it; try again when it has", session.label());
-            return self.refuse(client, request, Refusal::new(error_code::UPGRADE_REFUSED, waits));
+            return self.refuse(client, request, RequestRefusal::new(error_code::UPGRADE_REFUSED, waits));
         }
         let number = self.next_number();
         self.asked.push(Asked { number, client, what: What::Upgrade { request }, session: None });
@@ -199,7 +204,7 @@ impl Server {
 
     pub fn upgrade_failed(&mut self, text: &str) {
         for asked in self.take_upgrades() {
-            self.not_done(asked, Refusal::new(error_code::UPGRADE_REFUSED, text));
+            self.not_done(asked, RequestRefusal::new(error_code::UPGRADE_REFUSED, text));
         }
     }
 

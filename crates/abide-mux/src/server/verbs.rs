@@ -5,8 +5,8 @@ use abide_term::input::keys;
 use abide_wire::link::ToKeeper;
 use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::{
-    Done, Input, Refusal, Request, ResizeTo, Send, SessionStatus, Snapshot, SnapshotReply, StatusReply,
-    Subscribe, SubscribeReply, Verb, error_code,
+    Done, Input, Request, RequestRefusal, ResizeTo, Send, SessionStatus, Snapshot, SnapshotReply,
+    StatusReply, Subscribe, SubscribeReply, Verb, error_code,
 };
 use abide_wire::session::SessionId;
 
@@ -66,7 +66,7 @@ impl Server {
                 let done = self.on_report(client, &report);
                 self.reply(client, id, done);
             }
-            Verb::Evidence(ask) => {
+            Verb::GetEvidence(ask) => {
                 let evidence = self.evidence(&ask);
                 self.reply(client, id, evidence);
             }
@@ -97,7 +97,7 @@ impl Server {
         self.refit = true;
     }
 
-    fn living(&self, id: &SessionId) -> Result<&MuxSession, Refusal> {
+    fn living(&self, id: &SessionId) -> Result<&MuxSession, RequestRefusal> {
         match self.session(id) {
             Some(session) if session.exit.is_none() => Ok(session),
             Some(_) => Err(session_ended(id)),
@@ -107,9 +107,11 @@ impl Server {
     }
 
     /// Has the keeper do something to a living session.
-    fn pass_on(&self, session: &SessionId, message: ToKeeper) -> Result<Done, Refusal> {
+    fn pass_on(&self, session: &SessionId, message: ToKeeper) -> Result<Done, RequestRefusal> {
         self.living(session)?;
-        self.link.send(&message, &[]).map_err(|err| Refusal::new(error_code::INTERNAL, err.to_string()))?;
+        self.link
+            .send(&message, &[])
+            .map_err(|err| RequestRefusal::new(error_code::INTERNAL, err.to_string()))?;
         Ok(Done {})
     }
 
@@ -150,29 +152,34 @@ impl Server {
         }
     }
 
-    fn snapshot(&self, ask: &Snapshot) -> Result<SnapshotReply, Refusal> {
+    fn snapshot(&self, ask: &Snapshot) -> Result<SnapshotReply, RequestRefusal> {
         let focused = || self.layout.current().map(|tab| tab.focused);
-        let no_session = || Refusal::new(error_code::NO_SUCH_SESSION, "there is no session");
+        let no_session = || RequestRefusal::new(error_code::NO_SUCH_SESSION, "there is no session");
         let id = ask.session.or_else(focused).ok_or_else(no_session)?;
         let session = self.session(&id).ok_or_else(|| no_such_session(&id))?;
         snapshot::take(&id, &session.term, ask)
     }
 
-    fn subscribe(&mut self, client: ClientId, subscribe: Subscribe) -> Result<SubscribeReply, Refusal> {
+    fn subscribe(
+        &mut self,
+        client: ClientId,
+        subscribe: Subscribe,
+    ) -> Result<SubscribeReply, RequestRefusal> {
         let subscription = self.next_number();
         let client = self.clients.get_mut(&client);
-        let client = client.ok_or_else(|| Refusal::new(error_code::INTERNAL, "the connection is gone"))?;
+        let client =
+            client.ok_or_else(|| RequestRefusal::new(error_code::INTERNAL, "the connection is gone"))?;
         client.subscribe(subscription, subscribe.kinds, subscribe.session)?;
         Ok(SubscribeReply { subscription })
     }
 
-    fn resize_requested(&mut self, resize: &ResizeTo) -> Result<Done, Refusal> {
+    fn resize_requested(&mut self, resize: &ResizeTo) -> Result<Done, RequestRefusal> {
         self.living(&resize.session)?;
         let tab = self.layout.tab_of(&resize.session).map(|tab| tab.id);
         let shown = self.clients.values().filter_map(|client| client.view.as_ref());
         if shown.filter(|view| !view.read_only).any(|view| Some(view.tab) == tab) {
             let text = "a client is attached, whose terminal decides about the size; detach it first";
-            return Err(Refusal::new(error_code::BAD_REQUEST, text));
+            return Err(RequestRefusal::new(error_code::BAD_REQUEST, text));
         }
         if let Some(tab) = tab.and_then(|tab| self.layout.tab_mut(tab)) {
             // Alone in its tab, it is the tab.
@@ -187,7 +194,7 @@ impl Server {
         Ok(Done {})
     }
 
-    fn send_requested(&mut self, send: &Send) -> Result<Done, Refusal> {
+    fn send_requested(&mut self, send: &Send) -> Result<Done, RequestRefusal> {
         let modes = self.living(&send.session)?.term.modes();
         let mut bytes = Vec::new();
         for input in &send.input {
@@ -197,7 +204,7 @@ impl Server {
                 Input::Key(name) => {
                     let unknown = || {
                         let text = format!("`{}` is not the name of a key", name.escape_default());
-                        Refusal::new(error_code::BAD_REQUEST, text)
+                        RequestRefusal::new(error_code::BAD_REQUEST, text)
                     };
                     bytes.extend(keys::named(name, &modes).ok_or_else(unknown)?);
                 }
@@ -214,7 +221,7 @@ impl Server {
             return Ok(Done {});
         }
         let text = "the program does not read its input; try again when it does";
-        Err(Refusal::new(error_code::TOO_LARGE, text))
+        Err(RequestRefusal::new(error_code::TOO_LARGE, text))
     }
 }
 
@@ -229,6 +236,6 @@ fn push_pasted(text: &str, bracketed: bool, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(abide_term::input::tokens::PASTE_END);
 }
 
-fn session_ended(id: &SessionId) -> Refusal {
-    Refusal::new(error_code::SESSION_ENDED, format!("session {id} has ended"))
+fn session_ended(id: &SessionId) -> RequestRefusal {
+    RequestRefusal::new(error_code::SESSION_ENDED, format!("session {id} has ended"))
 }

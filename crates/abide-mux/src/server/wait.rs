@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use abide_model::Doing;
 use abide_term::row_text;
-use abide_wire::protocol::{Refusal, Until, Wait, WaitOutcome, WaitReply, error_code};
-use abide_wire::session::{Exit, SessionId};
+use abide_wire::protocol::{RequestRefusal, Until, Wait, WaitOutcome, WaitReply, error_code};
+use abide_wire::session::{ProcessExit, SessionId};
 
 use crate::server::Server;
 use crate::server::client::ClientId;
@@ -123,7 +123,7 @@ impl Server {
             return self.refuse(client, request, no_such_session(&wait.session));
         };
         if self.waiting.len() >= MAX_WAITS {
-            let refusal = Refusal::new(error_code::TOO_LARGE, "too many requests are waiting already");
+            let refusal = RequestRefusal::new(error_code::TOO_LARGE, "too many requests are waiting already");
             return self.refuse(client, request, refusal);
         }
         let mut waiting = Waiting {
@@ -166,7 +166,7 @@ impl Server {
     }
 
     /// Answers everybody who waited for something of a session that has ended.
-    pub fn session_waits_end(&mut self, session: &SessionId, exit: Exit) {
+    pub fn session_waits_end(&mut self, session: &SessionId, exit: ProcessExit) {
         let (over, rest) =
             std::mem::take(&mut self.waiting).into_iter().partition(|one| one.session == *session);
         self.waiting = rest;
@@ -182,7 +182,7 @@ impl Server {
     }
 
     /// How a session ended that is no more.
-    pub fn exit_of(&self, session: &SessionId) -> Option<Exit> {
+    pub fn exit_of(&self, session: &SessionId) -> Option<ProcessExit> {
         if self.session(session).is_some() {
             return None;
         }
@@ -190,14 +190,14 @@ impl Server {
     }
 }
 
-fn ended(until: &Until, exit: Exit) -> WaitReply {
+fn ended(until: &Until, exit: ProcessExit) -> WaitReply {
     let outcome = if *until == Until::Exit { WaitOutcome::Reached } else { WaitOutcome::Exited };
     WaitReply { outcome, exit: Some(exit), line: None, problem: None }
 }
 
 /// The refusal for a session that nobody knows.
-pub(crate) fn no_such_session(session: &SessionId) -> Refusal {
-    Refusal::new(
+pub(crate) fn no_such_session(session: &SessionId) -> RequestRefusal {
+    RequestRefusal::new(
         error_code::NO_SUCH_SESSION,
         format!("there is no session {session}; `abide ls` shows those there are"),
     )

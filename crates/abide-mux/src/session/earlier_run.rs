@@ -1,6 +1,6 @@
 //! Which text on a session's screen an earlier run left there. Nobody who waits for a text waits for that.
 
-use abide_journal::rebuild::Program;
+use abide_journal::rebuild::ProgramContinuity;
 use abide_term::Term;
 
 /// What an earlier run left on a screen.
@@ -12,10 +12,10 @@ pub(crate) struct EarlierRun {
 
 impl EarlierRun {
     /// What is on the screen of a program that was just started, or found running by another mux.
-    pub fn on(term: &Term, program: Program) -> Self {
+    pub fn on(term: &Term, program: ProgramContinuity) -> Self {
         match program {
-            Program::New => Self { last_written: newest(term) },
-            Program::Same => Self { last_written: 0 },
+            ProgramContinuity::New => Self { last_written: newest(term) },
+            ProgramContinuity::Same => Self { last_written: 0 },
         }
     }
 
@@ -55,7 +55,7 @@ mod tests {
     fn rows_of_an_earlier_run_are_told_from_those_that_were_written_since() {
         let mut term = Term::new(Size { cols: 20, rows: 4 }, Options::default());
         term.feed(b"old\r\nolder\r\n");
-        let mut earlier = EarlierRun::on(&term, Program::New);
+        let mut earlier = EarlierRun::on(&term, ProgramContinuity::New);
         assert_eq!(new_rows(earlier, &term), [0_u16; 0]);
         earlier.resize(&mut term, Size { cols: 30, rows: 4 });
         assert_eq!(new_rows(earlier, &term), [0_u16; 0], "a resize is nothing new");
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!((new_rows(earlier, &term), earlier.rows(&term)), (vec![1, 2, 3], 1), "moved up by one");
         term.feed(b"\x1b[2J\x1b[Hold");
         assert_eq!(new_rows(earlier, &term), [0, 1, 2, 3], "the same text, but written by another");
-        let same = EarlierRun::on(&term, Program::Same);
+        let same = EarlierRun::on(&term, ProgramContinuity::Same);
         assert_eq!(same.rows(&term), 0);
     }
 }

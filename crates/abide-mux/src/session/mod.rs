@@ -13,14 +13,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use abide_journal::rebuild;
-use abide_journal::rebuild::{OldScreen, Rebuilt};
+use abide_journal::rebuild::{OldScreen, RebuiltJournal};
 use abide_journal::{Journal, SyncJob};
 use abide_model::watching::Watched;
 use abide_term::input::tokens::{FOCUS_IN, FOCUS_OUT};
 use abide_term::{Rgb, Term, TermEvent};
 use abide_wire::link::SessionInfo;
 use abide_wire::protocol::Colors;
-use abide_wire::session::{Exit, SessionId, TerminalSize};
+use abide_wire::session::{ProcessExit, SessionId, TerminalSize};
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -59,7 +59,7 @@ pub(crate) struct MuxSession {
     pub meta: serde_json::Value,
     pub term: Term,
     pub earlier_run: EarlierRun,
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
     /// What nobody has looked at yet.
     pub mark: Mark,
     pub(crate) master: OwnedFd,
@@ -109,7 +109,7 @@ impl MuxSession {
         let watcher = (server.watch)(Watched { pid: info.pid, meta: &info.meta });
         // An agent draws what was said by itself. What an earlier run left on the screen must not be taken for that.
         let old_screen = if watcher.is_some() { OldScreen::ScrollsOff } else { OldScreen::Stays };
-        let Rebuilt { journal, mut term, program } =
+        let RebuiltJournal { journal, mut term, program } =
             rebuild::rebuild(ring, &server.options, server.generation, info.size, old_screen);
         if let Some(colors) = server.colors {
             set_colors(&mut term, colors);
@@ -339,7 +339,7 @@ impl MuxSession {
     }
 
     /// The process ended; its last output is still to be read.
-    pub fn exited(&mut self, exit: Exit, now: Instant) {
+    pub fn exited(&mut self, exit: ProcessExit, now: Instant) {
         self.exit = Some(exit);
         self.exited_at = Some(now);
         self._slave = None;

@@ -7,18 +7,18 @@ use abide_wire::session::{SessionId, TerminalSize};
 use proptest::prelude::*;
 
 use crate::screen::bar::Bar;
-use crate::screen::compose::{DrawnVersions, PaneSource, Scene, Shape, tab_area};
-use crate::screen::display::{Charset, Depth, Display};
+use crate::screen::compose::{DrawnVersions, PaneSource, Scene, SceneShape, tab_area};
+use crate::screen::display::{Depth, Display, TerminalCharset};
 use crate::screen::glyph::{Glyph, LinkPolicy, Strings, Text};
 use crate::screen::layout::{Direction, Layout};
 use crate::screen::modes::{KeyProtocols, Outer};
 use crate::screen::paint::Painter;
-use crate::screen::placement::Placement;
+use crate::screen::placement::TabPlacement;
 use crate::screen::scroll::Scroll;
 
 const DIRECT: Display = Display {
     depth: Depth::Direct,
-    charset: Charset::Unicode,
+    charset: TerminalCharset::Unicode,
     extensions: true,
     strings: true,
     no_color: false,
@@ -57,7 +57,7 @@ impl Bench {
             let direction = if n % 2 == 1 { Direction::Columns } else { Direction::Rows };
             layout.split(&ids[n - 1], direction, id);
         }
-        let placement = Placement::of(&layout.tabs()[0], tab);
+        let placement = TabPlacement::of(&layout.tabs()[0], tab);
         let sized = |id: &SessionId| {
             placement.panes.iter().find(|pane| pane.session == *id).map(|pane| pane.rect.size())
         };
@@ -91,7 +91,7 @@ impl Bench {
     }
 
     fn scene(&self) -> Scene<'_> {
-        let placement = Placement::of(&self.layout.tabs()[0], self.tab);
+        let placement = TabPlacement::of(&self.layout.tabs()[0], self.tab);
         let of = |id: &SessionId| &self.terms.iter().find(|(known, _)| known == id).unwrap().1;
         let scroll = self.scroll.then(|| {
             let mut scroll = Scroll::at_end(placement.focused, of(&placement.focused));
@@ -104,7 +104,7 @@ impl Bench {
             .iter()
             .map(|pane| PaneSource { term: of(&pane.session), held: self.held })
             .collect();
-        let shape = Shape {
+        let shape = SceneShape {
             size: self.client,
             bar: self.bar,
             placement,

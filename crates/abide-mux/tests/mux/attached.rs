@@ -5,7 +5,7 @@ use abide_model::StatusBar;
 use abide_term::{Options, Rgb, Term};
 use abide_wire::mux_options::{LiveSettings, MuxOptions};
 use abide_wire::protocol::{Configure, Focus, Spawn, Until};
-use abide_wire::session::Exit;
+use abide_wire::session::ProcessExit;
 use rustix::process::Signal;
 
 use crate::support::{Capsule, id, part, send_signal, shell, wait_for};
@@ -251,7 +251,7 @@ fn the_last_words_of_a_session_are_not_lost_though_a_grandchild_keeps_its_termin
     let script = "(trap '' HUP; exec sleep 1000) & echo last words; exit 7";
     capsule.call(&Spawn { spec: Box::new(shell("brief", script)), focus: false });
     let reply = capsule.wait("brief", Until::Exit);
-    assert_eq!(reply.exit, Some(Exit::Code(7)));
+    assert_eq!(reply.exit, Some(ProcessExit::Code(7)));
     // No waiting client waits for the disk too.
     let journal = capsule.instance_dir.journal(&id("brief"));
     let blob = wait_for("the last checkpoint", || {

@@ -16,7 +16,7 @@ use abide_wire::protocol::{
     MAX_FRAME, Rename, ResizeTo, Send, Shutdown, Signal, Snapshot, Spawn, Subscribe, Until, Wait,
     WaitOutcome, encode, encode_json, error_code,
 };
-use abide_wire::session::{Exit, TerminalSize};
+use abide_wire::session::{ProcessExit, TerminalSize};
 use abide_wire::socket;
 
 use crate::support::{CALL, Capsule, id, part, shell, spec, wait_for};
@@ -116,9 +116,9 @@ fn a_wait_ends_with_the_text_the_quiet_the_end_or_the_time() {
     });
     capsule.send_line("main", "exit 5");
     let reply = capsule.wait("main", Until::Exit);
-    assert_eq!((reply.outcome, reply.exit), (WaitOutcome::Reached, Some(Exit::Code(5))));
+    assert_eq!((reply.outcome, reply.exit), (WaitOutcome::Reached, Some(ProcessExit::Code(5))));
     let reply = thread.join().unwrap();
-    assert_eq!((reply.outcome, reply.exit), (WaitOutcome::Exited, Some(Exit::Code(5))));
+    assert_eq!((reply.outcome, reply.exit), (WaitOutcome::Exited, Some(ProcessExit::Code(5))));
 }
 
 fn a_wait_for_text_finds_what_has_scrolled_off_meanwhile() {
@@ -200,7 +200,7 @@ fn subscribers_hear_what_they_asked_for_and_nothing_else() {
     assert_eq!(next(), Event::Notification { session: id("main"), text: "look".into() });
     capsule.call(&Spawn { spec: Box::new(shell("brief", "exit 2")), focus: false });
     assert!(matches!(next(), Event::Started { status } if status.id == id("brief")));
-    assert_eq!(next(), Event::Exited { session: id("brief"), exit: Exit::Code(2) });
+    assert_eq!(next(), Event::Exited { session: id("brief"), exit: ProcessExit::Code(2) });
     assert!(matches!(listener.next_event(Duration::from_millis(50)), Err(CallError::TimedOut(_))));
 }
 
@@ -250,8 +250,8 @@ fn an_unknown_session_is_refused_and_an_ended_one_is_remembered() {
     };
     assert_eq!(code("nobody"), error_code::NO_SUCH_SESSION);
     capsule.call(&Spawn { spec: Box::new(shell("brief", "exit 2")), focus: false });
-    assert_eq!(capsule.wait("brief", Until::Exit).exit, Some(Exit::Code(2)));
-    assert_eq!(capsule.wait("brief", Until::Exit).exit, Some(Exit::Code(2)));
+    assert_eq!(capsule.wait("brief", Until::Exit).exit, Some(ProcessExit::Code(2)));
+    assert_eq!(capsule.wait("brief", Until::Exit).exit, Some(ProcessExit::Code(2)));
     assert_eq!(code("brief"), error_code::SESSION_ENDED);
 }
 

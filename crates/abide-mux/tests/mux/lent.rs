@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use abide_wire::protocol::{
-    Attach, Connection, FrameDecoder, FrameKind, Hello, MAX_FRAME, Refusal, ReplyTo, Spawn, encode,
+    Attach, Connection, FrameDecoder, FrameKind, Hello, MAX_FRAME, ReplyTo, RequestRefusal, Spawn, encode,
     encode_json, error_code, header,
 };
 use abide_wire::socket;
@@ -284,7 +284,7 @@ fn a_mux_that_knows_nothing_of_loans_gets_what_is_typed() {
     wait_for_kind(&mut client, FrameKind::Lend);
     terminal.type_keys("held back ");
     let mut refusal = Vec::new();
-    let reply = ReplyTo::<()>::new(0, Err(Refusal::new(error_code::UNKNOWN_FRAME, "what is this?")));
+    let reply = ReplyTo::<()>::new(0, Err(RequestRefusal::new(error_code::UNKNOWN_FRAME, "what is this?")));
     encode_json(FrameKind::Reply, &reply, &mut refusal).unwrap();
     client.write_all(&refusal).unwrap();
     assert_eq!(wait_for_kind(&mut client, FrameKind::Input), b"held back ");

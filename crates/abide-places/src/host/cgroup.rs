@@ -19,7 +19,7 @@ pub fn is_in(path: &str, name: &str) -> bool {
 
 /// What a path in systemd's hierarchy is part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum CgroupPart<'a> {
     /// A login session of this user.
     Login(Option<u32>),
     /// A unit of this user's manager.
@@ -32,7 +32,7 @@ pub enum Part<'a> {
 }
 
 /// What `path` is part of.
-pub fn part(path: &str) -> Part<'_> {
+pub fn part(path: &str) -> CgroupPart<'_> {
     let parts = || path.split('/');
     let number = |part: &str, before: &str, after: &str| -> Option<u32> {
         part.strip_prefix(before)?.strip_suffix(after)?.parse().ok()
@@ -41,16 +41,16 @@ pub fn part(path: &str) -> Part<'_> {
     let manager = parts().enumerate().find_map(|(at, part)| Some((at, number(part, "user@", ".service")?)));
     if let Some((at, user)) = manager {
         return match parts().skip(at + 1).find(is_unit) {
-            Some(unit) if unit.ends_with(".service") => Part::UserService(user, unit),
-            _ => Part::Manager(user),
+            Some(unit) if unit.ends_with(".service") => CgroupPart::UserService(user, unit),
+            _ => CgroupPart::Manager(user),
         };
     }
     match parts().find(is_unit) {
         Some(unit) if unit.starts_with("session-") && unit.ends_with(".scope") => {
-            Part::Login(parts().find_map(|part| number(part, "user-", ".slice")))
+            CgroupPart::Login(parts().find_map(|part| number(part, "user-", ".slice")))
         }
-        Some(unit) if unit.ends_with(".service") => Part::SystemService(unit),
-        _ => Part::Elsewhere,
+        Some(unit) if unit.ends_with(".service") => CgroupPart::SystemService(unit),
+        _ => CgroupPart::Elsewhere,
     }
 }
 
@@ -82,20 +82,20 @@ mod tests {
     fn a_login_the_manager_and_services_are_told_apart() {
         let manager = "/user.slice/user-1000.slice/user@1000.service";
         for (path, expected) in [
-            ("/user.slice/user-1001.slice/session-c1.scope", Part::Login(Some(1001))),
-            ("/session-c1.scope", Part::Login(None)),
-            (&format!("{manager}/app.slice/abide-k7p9m2xq.scope"), Part::Manager(1000)),
-            (&format!("{manager}/init.scope"), Part::Manager(1000)),
-            (&format!("{manager}/tmux-spawn-1.scope/x.service"), Part::Manager(1000)),
-            (&format!("{manager}/app.slice/foot.service"), Part::UserService(1000, "foot.service")),
-            ("/system.slice/cron.service", Part::SystemService("cron.service")),
+            ("/user.slice/user-1001.slice/session-c1.scope", CgroupPart::Login(Some(1001))),
+            ("/session-c1.scope", CgroupPart::Login(None)),
+            (&format!("{manager}/app.slice/abide-k7p9m2xq.scope"), CgroupPart::Manager(1000)),
+            (&format!("{manager}/init.scope"), CgroupPart::Manager(1000)),
+            (&format!("{manager}/tmux-spawn-1.scope/x.service"), CgroupPart::Manager(1000)),
+            (&format!("{manager}/app.slice/foot.service"), CgroupPart::UserService(1000, "foot.service")),
+            ("/system.slice/cron.service", CgroupPart::SystemService("cron.service")),
             (
                 "/system.slice/system-getty.slice/getty@tty1.service",
-                Part::SystemService("getty@tty1.service"),
+                CgroupPart::SystemService("getty@tty1.service"),
             ),
-            ("/system.slice/docker-0123.scope", Part::Elsewhere),
-            ("/docker/0123", Part::Elsewhere),
-            ("/", Part::Elsewhere),
+            ("/system.slice/docker-0123.scope", CgroupPart::Elsewhere),
+            ("/docker/0123", CgroupPart::Elsewhere),
+            ("/", CgroupPart::Elsewhere),
         ] {
             assert_eq!(part(path), expected, "{path}");
         }

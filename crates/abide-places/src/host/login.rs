@@ -5,14 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use abide_model::placement::{Facts, Home, KillRules, ManagerEnd, ManagerFault};
+use abide_model::placement::{Home, KillRules, ManagerEnd, ManagerFault, PlacementFacts};
 use abide_model::vars;
 use abide_sys::{passwd, process};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::host::boot_service;
-use crate::host::cgroup::Part;
+use crate::host::cgroup::CgroupPart;
 use crate::host::scope::TO_HAPPEN;
 use crate::host::{bus, cgroup, moving};
 
@@ -42,18 +42,18 @@ impl Login {
     }
 
     /// What can be seen of this process without starting another: everything but what logind and services end.
-    pub fn look(&self) -> Facts {
+    pub fn look(&self) -> PlacementFacts {
         let home = self.home_of(std::process::id(), &|_| None, &|_, _| None);
         self.facts_with(home)
     }
 
     /// Everything there is to know about what this process starts, without trying it.
-    pub fn examine(&self) -> Facts {
+    pub fn examine(&self) -> PlacementFacts {
         Inspector::new(self.clone()).facts_of(std::process::id())
     }
 
     /// The same, found out by the calls that a start makes.
-    pub fn rehearse(&self) -> Facts {
+    pub fn rehearse(&self) -> PlacementFacts {
         let mut facts = self.examine();
         if facts.systemd && facts.manager_fault.is_none() {
             facts.manager_fault = moving::rehearse(self, facts.linger).err();
@@ -67,9 +67,9 @@ impl Login {
         asked.then(|| bus::may_set_linger(self, &process::this())).flatten()
     }
 
-    fn facts_with(&self, home: Home) -> Facts {
+    fn facts_with(&self, home: Home) -> PlacementFacts {
         let systemd = self.has_systemd();
-        Facts {
+        PlacementFacts {
             systemd,
             manager_fault: self.bus_fault().map(ManagerFault::Absent),
             linger: systemd && self.lingers(),
@@ -94,19 +94,19 @@ impl Login {
         let path = cgroup::of(pid).unwrap_or_default();
         let end = |user| self.manager_end(user, pid, &path, login_kills);
         match cgroup::part(&path) {
-            Part::Login(owner) => Home::Login { kills: owner.and_then(login_kills) },
-            Part::Manager(user) => Home::Manager(end(user)),
+            CgroupPart::Login(owner) => Home::Login { kills: owner.and_then(login_kills) },
+            CgroupPart::Manager(user) => Home::Manager(end(user)),
             // It stays until its manager ends, so it takes nothing along before that.
-            Part::UserService(user, boot_service::NAME) => Home::Manager(end(user)),
-            Part::UserService(user, name) => Home::Service {
+            CgroupPart::UserService(user, boot_service::NAME) => Home::Manager(end(user)),
+            CgroupPart::UserService(user, name) => Home::Service {
                 name: name.to_owned(),
                 kills: service_kills(Some(user), name),
                 manager: Some(end(user)),
             },
-            Part::SystemService(name) => {
+            CgroupPart::SystemService(name) => {
                 Home::Service { name: name.to_owned(), kills: service_kills(None, name), manager: None }
             }
-            Part::Elsewhere => Home::Elsewhere,
+            CgroupPart::Elsewhere => Home::Elsewhere,
         }
     }
 
@@ -182,7 +182,7 @@ impl Inspector {
     }
 
     /// Everything there is to know about process `pid` and the systemd around it.
-    pub fn facts_of(&self, pid: u32) -> Facts {
+    pub fn facts_of(&self, pid: u32) -> PlacementFacts {
         let login = &self.login;
         if !login.has_systemd() {
             return login.facts_with(Home::Elsewhere);
@@ -223,7 +223,7 @@ fn tmux_keeps_login(pid: u32, login_kills: &dyn Fn(u32) -> Option<bool>) -> bool
     let told = process::in_environment(pid, vars::TMUX).unwrap_or_default();
     let server = told.split(',').rev().nth(1).and_then(|pid| pid.parse().ok()).and_then(cgroup::of);
     match server.as_deref().map(cgroup::part) {
-        Some(Part::Login(Some(owner))) => login_kills(owner) == Some(false),
+        Some(CgroupPart::Login(Some(owner))) => login_kills(owner) == Some(false),
         _ => false,
     }
 }

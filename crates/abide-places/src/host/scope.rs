@@ -11,7 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 use abide_model::placement;
-use abide_model::placement::{Facts, Placement};
+use abide_model::placement::{Placement, PlacementFacts};
 use abide_model::{InstanceId, UnitMode};
 
 use super::cgroup;
@@ -112,7 +112,7 @@ fn place_all(pids: &[u32], scope: &NewScope, mode: UnitMode, may_enable_linger: 
     let mut decided = placement::decide(mode, &facts, may_enable_linger);
     if decided.decision == Placement::EnableLinger {
         let refused = login.enable_linger().err();
-        facts = Facts { linger_refused: refused, ..login.look() };
+        facts = PlacementFacts { linger_refused: refused, ..login.look() };
         decided = placement::decide(mode, &facts, true);
     }
     let wanted = decided.decision == Placement::Unit;

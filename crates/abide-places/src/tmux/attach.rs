@@ -10,16 +10,16 @@ use abide_model::vars;
 use abide_sys::run::RunError;
 use rustix::process::{Pid, Signal};
 
-use super::{Server, TO_TELL, failed, words};
+use super::{TO_TELL, TmuxServer, failed, words};
 
 /// A client that is attached. Dropped, it leaves; what it looked at goes on.
 #[derive(Debug)]
-pub struct Client(Child);
+pub struct TmuxClient(Child);
 
-impl Server {
+impl TmuxServer {
     /// Shows the pane called `pane` to the operator. Inside this very server the client that is there goes to it, and
     /// `None` is given; otherwise it is a client of its own, nested if need be.
-    pub fn attach(&self, pane: &str, read_only: bool) -> Result<Option<Client>, RunError> {
+    pub fn attach(&self, pane: &str, read_only: bool) -> Result<Option<TmuxClient>, RunError> {
         let around = std::env::var_os(vars::TMUX);
         if around.as_deref().and_then(Self::around).as_ref() == Some(self) {
             self.within(around.as_deref(), &words(["switch-client", "-t", pane]))?;
@@ -32,7 +32,7 @@ impl Server {
         if read_only {
             tmux.arg("-r");
         }
-        Client::start(&mut tmux).map(Some).map_err(failed)
+        TmuxClient::start(&mut tmux).map(Some).map_err(failed)
     }
 
     /// Asks as the client that this process is shown by.
@@ -44,7 +44,7 @@ impl Server {
     }
 }
 
-impl Client {
+impl TmuxClient {
     pub(super) fn start(tmux: &mut Command) -> io::Result<Self> {
         let leave_with_us = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::HUP))?);
         // SAFETY: the closure makes one system call; it neither allocates nor takes a lock.
@@ -58,7 +58,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for TmuxClient {
     fn drop(&mut self) {
         if let (Ok(None), Some(pid)) =
             (self.0.try_wait(), i32::try_from(self.0.id()).ok().and_then(Pid::from_raw))

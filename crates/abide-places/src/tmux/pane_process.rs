@@ -19,7 +19,7 @@ use abide_wire::socket::SocketFile;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use hold::{CLOSE, Cause, End, PaneSession, STOP};
+pub use hold::{CLOSE, End, EndCause, PaneSession, STOP};
 pub use seen::{Heard, InPane};
 
 /// How long a pane may take to connect, and either side to answer.

@@ -27,9 +27,9 @@ fn what_would_mean_something_to_tmux_is_taken_as_it_is() {
 
 #[test]
 fn a_server_is_known_by_the_variable_of_its_panes_whatever_its_path_holds() {
-    let server = Server::around("/tmp/a,b/abide,123,4".as_ref()).unwrap();
+    let server = TmuxServer::around("/tmp/a,b/abide,123,4".as_ref()).unwrap();
     assert_eq!(server.socket(), Path::new("/tmp/a,b/abide"));
-    assert_eq!(Server::around("nonsense".as_ref()), None);
+    assert_eq!(TmuxServer::around("nonsense".as_ref()), None);
 }
 
 #[test]
@@ -44,14 +44,14 @@ fn a_pane_that_is_not_ours_is_read_and_known_as_such() {
 /// A server in a directory of its own, with a configuration that is nobody's.
 struct Own {
     dir: tempfile::TempDir,
-    server: Server,
+    server: TmuxServer,
 }
 
 impl Own {
     fn new(sessions: &[&str]) -> Self {
         let private = std::fs::Permissions::from_mode(0o700);
         let dir = tempfile::Builder::new().permissions(private).tempdir().unwrap();
-        let own = Self { server: Server::at(dir.path().join("socket")), dir };
+        let own = Self { server: TmuxServer::at(dir.path().join("socket")), dir };
         for name in sessions {
             assert!(
                 own.tmux(&["new-session", "-d", "-s", name, "sleep", "1000"]).status().unwrap().success()
@@ -119,7 +119,7 @@ fn dropping_a_client_leaves_what_it_looked_at() {
     let name = rustix::pty::ptsname(&pty, Vec::new()).unwrap().into_string().unwrap();
     let end = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
     let mut command = own.tmux(&["attach-session", "-t", "=watched"]);
-    let client = Client::start(command.stdin(end()).stdout(end()).stderr(end())).unwrap();
+    let client = TmuxClient::start(command.stdin(end()).stdout(end()).stderr(end())).unwrap();
     let clients = || own.lines(&["list-clients", "-F", "#S"]);
     assert!(eventually(Duration::from_secs(30), || clients() == ["watched"]), "it never attached");
     drop(client);

@@ -11,7 +11,7 @@ use crate::options::{Options, Size};
 use crate::screen::grid::Grid;
 use crate::screen::interner::Interner;
 use crate::screen::line;
-use crate::screen::scrollback::Page;
+use crate::screen::scrollback::ScrollbackPage;
 use crate::term::Term;
 
 const MAGIC: &[u8; 8] = b"abterm\0\x03";
@@ -125,10 +125,10 @@ fn load_grid(size: Size, now: u64, r: &mut ByteReader) -> Option<Grid> {
     Some(grid)
 }
 
-fn load_page(r: &mut ByteReader) -> Option<Page> {
+fn load_page(r: &mut ByteReader) -> Option<ScrollbackPage> {
     let bytes = r.bytes()?.to_vec();
     let ends = r.list(usize::MAX, ByteReader::u32)?;
-    Some(Page { bytes, ends, has_ids: r.bool()?, ids_lost: r.bool()?, ..Page::default() })
+    Some(ScrollbackPage { bytes, ends, has_ids: r.bool()?, ids_lost: r.bool()?, ..ScrollbackPage::default() })
 }
 
 /// A sum that changes with any changed byte; it guards against damage, not against malice.

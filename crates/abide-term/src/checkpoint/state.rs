@@ -13,25 +13,25 @@ use crate::status::{ProgramStatus, parse_state};
 use crate::switch::MAX_SAVED;
 use crate::term::Term;
 use crate::titles::MAX_STACK;
-use crate::vt::{Caret, Margins, Protection, SavedCursor};
+use crate::vt::{Caret, CharacterProtection, Margins, SavedCursor};
 
 /// A part of the state.
-pub(crate) struct Part {
+pub(crate) struct StatePart {
     pub(crate) save: fn(&Term, &mut Writer),
     pub(crate) load: fn(&mut Term, &mut ByteReader) -> Option<()>,
 }
 
 /// All parts, in the order of a checkpoint.
-pub(crate) const PARTS: [Part; 9] = [
-    Part { save: save_parser, load: load_parser },
-    Part { save: save_cursor, load: load_cursor },
-    Part { save: save_margins, load: load_margins },
-    Part { save: save_modes, load: load_modes },
-    Part { save: save_saved, load: load_saved },
-    Part { save: save_keyboard, load: load_keyboard },
-    Part { save: save_colors, load: load_colors },
-    Part { save: save_titles, load: load_titles },
-    Part { save: save_status, load: load_status },
+pub(crate) const PARTS: [StatePart; 9] = [
+    StatePart { save: save_parser, load: load_parser },
+    StatePart { save: save_cursor, load: load_cursor },
+    StatePart { save: save_margins, load: load_margins },
+    StatePart { save: save_modes, load: load_modes },
+    StatePart { save: save_saved, load: load_saved },
+    StatePart { save: save_keyboard, load: load_keyboard },
+    StatePart { save: save_colors, load: load_colors },
+    StatePart { save: save_titles, load: load_titles },
+    StatePart { save: save_status, load: load_status },
 ];
 
 fn save_parser(term: &Term, w: &mut Writer) {
@@ -109,9 +109,9 @@ fn load_cursor(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     vt.pen = r.pen()?;
     vt.charsets = load_charsets(r)?;
     vt.protection = match r.u8()? {
-        0 => Protection::Off,
-        1 => Protection::Iso,
-        _ => Protection::Dec,
+        0 => CharacterProtection::Off,
+        1 => CharacterProtection::Iso,
+        _ => CharacterProtection::Dec,
     };
     vt.last_char = r.option(|r| char::from_u32(r.u32()?).filter(|c| !c.is_control()))?;
     vt.cursor_style = r.u8()?.min(6);

@@ -48,9 +48,9 @@ impl Key {
         match sequence {
             [0x1b] => Self::Escape,
             [0x1b, b'O', last] => Self::of_final(*last),
-            [0x1b, b'[', params @ .., b'u'] => Self::of_code(&Params::read(params)),
-            [0x1b, b'[', params @ .., b'~'] => Self::of_tilde(&Params::read(params)),
-            [0x1b, b'[', params @ .., last] => match Params::read(params) {
+            [0x1b, b'[', params @ .., b'u'] => Self::of_code(&KeyParams::read(params)),
+            [0x1b, b'[', params @ .., b'~'] => Self::of_tilde(&KeyParams::read(params)),
+            [0x1b, b'[', params @ .., last] => match KeyParams::read(params) {
                 params if params.is_release() => Self::Nothing,
                 _ => Self::of_final(*last),
             },
@@ -71,7 +71,7 @@ impl Key {
         }
     }
 
-    fn of_tilde(params: &Params) -> Self {
+    fn of_tilde(params: &KeyParams) -> Self {
         if params.is_release() {
             return Self::Nothing;
         }
@@ -87,7 +87,7 @@ impl Key {
     }
 
     /// The kitty protocol: code : shifted : in this place on a US keyboard ; modifiers : event ; text u.
-    fn of_code(params: &Params) -> Self {
+    fn of_code(params: &KeyParams) -> Self {
         if params.is_release() {
             return Self::Nothing;
         }
@@ -122,7 +122,7 @@ impl Key {
 
 /// The parameters of a sequence that describes a key.
 #[derive(Debug, Default)]
-struct Params {
+struct KeyParams {
     first: u32,
     first_shifted: u32,
     first_base: u32,
@@ -132,7 +132,7 @@ struct Params {
     third: u32,
 }
 
-impl Params {
+impl KeyParams {
     fn read(bytes: &[u8]) -> Self {
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -183,7 +183,7 @@ pub fn is_control_key(sequence: &[u8], letter: char) -> bool {
 /// A key of the kitty protocol as modifyOtherKeys of this level writes it; `None` for a sequence that is no such key.
 pub fn as_modify_other_keys(sequence: &[u8], level: u8) -> Option<Vec<u8>> {
     let [0x1b, b'[', params @ .., b'u'] = sequence else { return None };
-    let params = Params::read(params);
+    let params = KeyParams::read(params);
     let ch = char::from_u32(params.character()).filter(|_| params.first < 57_344)?;
     let modifiers = u8::try_from(params.second.saturating_sub(1) & 0b1111).unwrap_or(0);
     let has_character = matches!(ch, 'a'..='z' | 'A'..='Z' | ' ' | '@' | '[' | '\\' | ']' | '^' | '_');

@@ -1,13 +1,13 @@
 //! Which function each control and sequence calls. Nothing is done here: this is the table.
 
-use crate::modes::Mode;
+use crate::modes::TermMode;
 use crate::outbox::TermEvent;
 use crate::parse::charset::Charset;
 use crate::parse::parser::Sequence;
 use crate::parse::sgr;
 use crate::screen::cell::Attrs;
 use crate::screen::tabs::Tabs;
-use crate::vt::{Protection, Vt};
+use crate::vt::{CharacterProtection, Vt};
 
 impl Vt {
     /// A character past ASCII.
@@ -38,8 +38,8 @@ impl Vt {
             (0, b'7') => self.save_cursor(),
             (0, b'8') => self.restore_cursor(),
             (0, b'9') => self.forward_index(),
-            (0, b'=') => self.modes.set(Mode::AppKeypad, true),
-            (0, b'>') => self.modes.set(Mode::AppKeypad, false),
+            (0, b'=') => self.modes.set(TermMode::AppKeypad, true),
+            (0, b'>') => self.modes.set(TermMode::AppKeypad, false),
             (0, b'D') => {
                 self.index();
                 self.caret.pending = false;
@@ -55,8 +55,8 @@ impl Vt {
             }
             (0, b'N') => self.charsets.single = Some(2),
             (0, b'O') => self.charsets.single = Some(3),
-            (0, b'V') => self.protect(Protection::Iso, true),
-            (0, b'W') => self.protect(Protection::Iso, false),
+            (0, b'V') => self.protect(CharacterProtection::Iso, true),
+            (0, b'W') => self.protect(CharacterProtection::Iso, false),
             (0, b'Z') => self.device_attributes(0),
             (0, b'c') => self.hard_reset(),
             (0, b'n') => self.charsets.active = 2,
@@ -134,7 +134,7 @@ impl Vt {
             b'm' => sgr::apply(&mut self.pen, params),
             b'n' => self.status_report(params),
             b'r' => self.set_rows_margins(params.get(0), params.get(1)),
-            b's' if self.modes.has(Mode::LeftRightMargins) => {
+            b's' if self.modes.has(TermMode::LeftRightMargins) => {
                 self.set_side_margins(params.get(0), params.get(1));
             }
             b's' => self.save_cursor(),
@@ -187,7 +187,7 @@ impl Vt {
         match (marker, intermediate, sequence.last) {
             (0, b'!', b'p') => self.soft_reset(),
             (0, b'"', b'p') => self.set_level(params.get(0), params.get(1)),
-            (0, b'"', b'q') => self.protect(Protection::Dec, params.get(0) == 1),
+            (0, b'"', b'q') => self.protect(CharacterProtection::Dec, params.get(0) == 1),
             (0, b' ', b'q') => self.cursor_style = params.get(0).min(6) as u8,
             (0, b'$', b'p') => self.mode_report(params.get(0), false),
             (b'?', b'$', b'p') => self.mode_report(params.get(0), true),
@@ -206,7 +206,7 @@ impl Vt {
         }
     }
 
-    fn protect(&mut self, kind: Protection, on: bool) {
+    fn protect(&mut self, kind: CharacterProtection, on: bool) {
         self.protection = kind;
         self.pen.set_attr(Attrs::PROTECTED, on);
     }

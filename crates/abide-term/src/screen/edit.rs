@@ -2,7 +2,7 @@
 
 use crate::screen::cell::{Attrs, Cell};
 use crate::screen::grid::sever;
-use crate::vt::{Protection, Vt};
+use crate::vt::{CharacterProtection, Vt};
 
 impl Vt {
     /// Erases columns `x..end` of a row; `selective` is for the functions that respect DECSCA.
@@ -11,7 +11,7 @@ impl Vt {
         if x == 0 && end == self.cols() {
             self.break_before(y);
         }
-        let respected = if selective { Protection::Dec } else { Protection::Iso };
+        let respected = if selective { CharacterProtection::Dec } else { CharacterProtection::Iso };
         if self.protection != respected {
             self.grid.erase(y, x, end, blank);
             return;
@@ -41,7 +41,7 @@ impl Vt {
         let below = match how {
             0 => y + 1..rows,
             1 => 0..y,
-            2 if !selective && self.protection != Protection::Iso => {
+            2 if !selective && self.protection != CharacterProtection::Iso => {
                 self.clear_screen();
                 self.caret.pending = false;
                 return;

@@ -8,7 +8,7 @@ use crate::screen::cell::Cell;
 
 /// What is known about a row beside its cells.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct RowState {
     version: u64,
     /// Cells from here on are pristine.
     used: u16,
@@ -18,7 +18,7 @@ struct Line {
     plain: bool,
 }
 
-impl Line {
+impl RowState {
     const NEW: Self = Self { version: 0, used: 0, wrapped: false, plain: true };
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Grid {
     cols: usize,
     rows: usize,
     cells: Vec<Cell>,
-    lines: Vec<Line>,
+    lines: Vec<RowState>,
     /// Slot of each row, as a ring that starts at `top`.
     slots: Vec<u16>,
     top: usize,
@@ -56,7 +56,7 @@ impl Grid {
             cols,
             rows,
             cells: vec![Cell::default(); cols * rows],
-            lines: vec![Line::NEW; rows],
+            lines: vec![RowState::NEW; rows],
             slots: (0..rows as u16).collect(),
             top: 0,
             now,

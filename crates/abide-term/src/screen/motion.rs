@@ -1,12 +1,12 @@
 //! Moving the cursor.
 
-use crate::modes::Mode;
+use crate::modes::TermMode;
 use crate::vt::{Margins, Vt};
 
 impl Vt {
     /// The first row and column that positions count from, and the last that they reach.
     pub(crate) fn addressable(&self) -> Margins {
-        if self.modes.has(Mode::Origin) { self.margins } else { Margins::whole(self.size) }
+        if self.modes.has(TermMode::Origin) { self.margins } else { Margins::whole(self.size) }
     }
 
     /// Moves to a row and column counted from 0 at the origin.
@@ -63,9 +63,9 @@ impl Vt {
 
     /// Moves left, and in the reverse-wrap modes on to the end of the row above.
     pub(crate) fn left(&mut self, mut n: usize) {
-        let wraps = self.modes.has(Mode::Autowrap);
-        let wraps_all = wraps && self.modes.has(Mode::ReverseWrapAll);
-        let wraps_back = wraps_all || wraps && self.modes.has(Mode::ReverseWrap);
+        let wraps = self.modes.has(TermMode::Autowrap);
+        let wraps_all = wraps && self.modes.has(TermMode::ReverseWrapAll);
+        let wraps_back = wraps_all || wraps && self.modes.has(TermMode::ReverseWrap);
         if wraps_back && self.caret.pending {
             // The cursor is thought of as past the last column: the first step only brings it back.
             n -= 1;
@@ -99,7 +99,7 @@ impl Vt {
     }
 
     pub(crate) fn carriage_return(&mut self) {
-        let within = self.caret.x >= self.margins.left || self.modes.has(Mode::Origin);
+        let within = self.caret.x >= self.margins.left || self.modes.has(TermMode::Origin);
         self.caret.x = if within { self.margins.left } else { 0 };
         self.caret.pending = false;
     }
@@ -107,13 +107,13 @@ impl Vt {
     pub(crate) fn line_feed(&mut self) {
         self.index();
         self.caret.pending = false;
-        if self.modes.has(Mode::NewLine) {
+        if self.modes.has(TermMode::NewLine) {
             self.carriage_return();
         }
     }
 
     pub(crate) fn tab(&mut self, n: usize) {
-        if self.caret.pending && self.modes.has(Mode::MoreFix) {
+        if self.caret.pending && self.modes.has(TermMode::MoreFix) {
             self.wrap();
         }
         let last = if self.caret.x <= self.margins.right { self.margins.right } else { self.cols() - 1 };
@@ -129,7 +129,7 @@ impl Vt {
     }
 
     pub(crate) fn back_tab(&mut self, n: usize) {
-        let first = if self.modes.has(Mode::Origin) { self.margins.left } else { 0 };
+        let first = if self.modes.has(TermMode::Origin) { self.margins.left } else { 0 };
         for _ in 0..n.min(self.cols()) {
             self.caret.x = self.tabs.previous(self.caret.x, first.min(self.caret.x));
         }

@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::modes::Mode;
+use crate::modes::TermMode;
 use crate::screen::cell::{CLUSTER_BASE, Cell};
 use crate::screen::grid::split_wide;
 use crate::vt::Vt;
@@ -25,8 +25,9 @@ impl Vt {
     /// Prints a run of bytes in 0x20..=0x7e.
     #[inline]
     pub(crate) fn print_text(&mut self, text: &[u8]) {
-        let simple =
-            self.modes.has(Mode::Autowrap) && !self.modes.has(Mode::Insert) && self.charsets.is_ascii();
+        let simple = self.modes.has(TermMode::Autowrap)
+            && !self.modes.has(TermMode::Insert)
+            && self.charsets.is_ascii();
         if !simple {
             for &byte in text {
                 let c = self.charsets.map(byte);
@@ -82,7 +83,7 @@ impl Vt {
         self.caret.x += width;
         if self.caret.x >= end {
             self.caret.x = end - 1;
-            self.caret.pending = self.modes.has(Mode::Autowrap);
+            self.caret.pending = self.modes.has(TermMode::Autowrap);
         }
     }
 
@@ -103,14 +104,14 @@ impl Vt {
         }
         let mut end = self.line_end();
         if self.caret.x + width > end {
-            if self.modes.has(Mode::Autowrap) {
+            if self.modes.has(TermMode::Autowrap) {
                 self.grid.erase(self.caret.y, self.caret.x, end, Cell::default());
                 self.wrap();
                 end = self.line_end();
             }
             self.caret.x = self.caret.x.min(end.saturating_sub(width));
         }
-        if self.modes.has(Mode::Insert) {
+        if self.modes.has(TermMode::Insert) {
             self.insert_cells(width);
         }
         let (x, y, pen) = (self.caret.x, self.caret.y, self.pen);
@@ -139,7 +140,7 @@ impl Vt {
         if width == 0 {
             return true;
         }
-        if c < '\u{a9}' || !self.modes.has(Mode::Graphemes) {
+        if c < '\u{a9}' || !self.modes.has(TermMode::Graphemes) {
             return false;
         }
         matches!(c, '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}') || self.is_after_joiner()
@@ -175,7 +176,7 @@ impl Vt {
             Joined::NoRoom => return true,
         };
         let end = if x <= self.margins.right { self.margins.right + 1 } else { self.cols() };
-        if wide && self.modes.has(Mode::Graphemes) && !cell.is_wide() && x + 2 <= end {
+        if wide && self.modes.has(TermMode::Graphemes) && !cell.is_wide() && x + 2 <= end {
             let row = self.grid.row_mut_to(y, x + 2);
             split_wide(row, x, x + 2);
             row[x] = cell.wide(code);

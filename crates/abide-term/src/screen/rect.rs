@@ -7,7 +7,7 @@ use crate::vt::Vt;
 
 /// A rectangle in cells; the ends are excluded.
 #[derive(Clone, Copy, Debug)]
-struct Rect {
+struct CellRect {
     top: usize,
     left: usize,
     bottom: usize,
@@ -22,14 +22,14 @@ const CHECKSUM_ONLY_DRAWN: u8 = 1 << 3;
 
 impl Vt {
     /// The rectangle that four parameters from `i` on describe, cut to the screen; `None` if it is empty.
-    fn rect(&self, params: &Params, i: usize) -> Option<Rect> {
+    fn rect(&self, params: &Params, i: usize) -> Option<CellRect> {
         let area = self.addressable();
         let at = |i: usize| usize::from(params.or(i, 1)) - 1;
         let end = |i: usize, start: usize, last: usize| match params.get(i) {
             0 => last + 1,
             n => (start + usize::from(n)).min(last + 1),
         };
-        let rect = Rect {
+        let rect = CellRect {
             top: area.top + at(i),
             left: area.left + at(i + 1),
             bottom: end(i + 2, area.top, area.bottom),

@@ -16,7 +16,7 @@ pub(crate) struct ReflowedRow {
 
 /// A place on the screen to keep track of. `x` equal to the width means just past the last column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TrackedPosition {
     pub(crate) x: usize,
     pub(crate) y: usize,
 }
@@ -46,12 +46,17 @@ pub(crate) fn drop_spacer(cells: &mut Vec<Cell>, at: usize) {
 /// The rows of `grid` cut anew for `cols`, with `places` moved along.
 ///
 /// `head` is the start of the line that the first row continues; it comes first in the result.
-pub(crate) fn rows(grid: &Grid, head: Vec<Cell>, cols: usize, places: &mut [Place]) -> Vec<ReflowedRow> {
+pub(crate) fn rows(
+    grid: &Grid,
+    head: Vec<Cell>,
+    cols: usize,
+    places: &mut [TrackedPosition],
+) -> Vec<ReflowedRow> {
     let mut out = Vec::with_capacity(grid.rows());
     let mut line = head;
     // Offsets into `line` of the places that are on it.
     let mut offsets: Vec<(usize, usize)> = Vec::new();
-    let old: Vec<Place> = places.to_vec();
+    let old: Vec<TrackedPosition> = places.to_vec();
     for y in 0..grid.rows() {
         let row = grid.row(y);
         let wrapped = grid.is_wrapped(y);
@@ -79,7 +84,7 @@ fn cut(
     open: bool,
     cols: usize,
     offsets: &[(usize, usize)],
-    places: &mut [Place],
+    places: &mut [TrackedPosition],
     out: &mut Vec<ReflowedRow>,
 ) {
     let mut start = 0;
@@ -92,7 +97,7 @@ fn cut(
             if let (true, Some(x)) = (here, offset.checked_sub(start)) {
                 let past_text = offset > line.len();
                 let x = x.min(if past_text { cols - 1 } else { cols });
-                places[i] = Place { x, y: out.len() };
+                places[i] = TrackedPosition { x, y: out.len() };
             }
         }
         start += row.len();
@@ -157,7 +162,7 @@ mod tests {
                 if before.is_blank() {
                     continue;
                 }
-                let mut places = [Place { x, y }];
+                let mut places = [TrackedPosition { x, y }];
                 let rows = rows(&grid, Vec::new(), cols, &mut places);
                 assert_eq!(rows[places[0].y].cells[places[0].x], before);
             }
@@ -167,8 +172,8 @@ mod tests {
     #[test]
     fn a_place_past_the_text_makes_no_new_rows() {
         let grid = grid(10, &[("ab", false), ("", false)]);
-        let mut places = [Place { x: 8, y: 0 }, Place { x: 5, y: 1 }];
+        let mut places = [TrackedPosition { x: 8, y: 0 }, TrackedPosition { x: 5, y: 1 }];
         assert_eq!(text(&rows(&grid, Vec::new(), 4, &mut places)), ["ab", ""]);
-        assert_eq!(places, [Place { x: 3, y: 0 }, Place { x: 3, y: 1 }]);
+        assert_eq!(places, [TrackedPosition { x: 3, y: 0 }, TrackedPosition { x: 3, y: 1 }]);
     }
 }

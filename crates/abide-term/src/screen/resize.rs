@@ -6,7 +6,7 @@ use crate::options::Size;
 use crate::screen::cell::Cell;
 use crate::screen::grid::{Grid, RowView};
 use crate::screen::reflow;
-use crate::screen::reflow::{Place, ReflowedRow};
+use crate::screen::reflow::{ReflowedRow, TrackedPosition};
 use crate::vt::{Caret, Margins, Vt, first_char};
 
 impl Vt {
@@ -52,7 +52,7 @@ impl Vt {
     /// The primary screen at the current size, with lines moved to and from the scrollback as needed.
     fn reflow(&mut self, old: &Grid, caret: &mut Caret, other: Option<&mut Caret>) -> Grid {
         let (cols, rows) = (usize::from(self.size.cols), usize::from(self.size.rows));
-        let at = |caret: &Caret| Place { x: caret.x + usize::from(caret.pending), y: caret.y };
+        let at = |caret: &Caret| TrackedPosition { x: caret.x + usize::from(caret.pending), y: caret.y };
         let mut places = vec![at(caret)];
         places.extend(other.as_deref().map(at));
         let mut lines = if cols == old.cols() {
@@ -71,7 +71,7 @@ impl Vt {
         for (y, row) in lines.iter().skip(dropped).take(rows).enumerate() {
             grid.set_row(y, &row.cells, row.wrapped);
         }
-        let back = |place: &Place| Caret {
+        let back = |place: &TrackedPosition| Caret {
             x: place.x.min(cols - 1),
             y: place.y.min(rows - 1),
             pending: place.x >= cols,
@@ -86,7 +86,7 @@ impl Vt {
     /// Makes `lines` as many as there are rows: blank rows below the cursor go first, then the top goes to the
     /// scrollback, and only what can not be shown with the cursor is cut. Missing lines come back from the scrollback.
     /// Returns how many lines at the start went to the scrollback.
-    fn fit(&mut self, lines: &mut Vec<ReflowedRow>, rows: usize, places: &mut [Place]) -> usize {
+    fn fit(&mut self, lines: &mut Vec<ReflowedRow>, rows: usize, places: &mut [TrackedPosition]) -> usize {
         let cursor = places[0].y;
         let blank = |row: &ReflowedRow| row.cells.iter().all(Cell::is_pristine);
         let below = lines.iter().skip(cursor + 1).rev().take_while(|row| blank(row)).count();

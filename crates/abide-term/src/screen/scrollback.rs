@@ -26,7 +26,7 @@ const MOST_MAX_BYTES: usize = 192 << 20;
 
 /// A run of consecutive lines.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Page {
+pub(crate) struct ScrollbackPage {
     pub(crate) bytes: Vec<u8>,
     /// Where each line ends.
     pub(crate) ends: Vec<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct Page {
     pub(crate) ids_lost: bool,
 }
 
-impl Page {
+impl ScrollbackPage {
     fn line(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] as usize };
         &self.bytes[start..self.ends[i] as usize]
@@ -56,8 +56,8 @@ impl Page {
 /// The lines that left the screen, oldest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Scrollback {
-    pages: VecDeque<Page>,
-    /// Number of the oldest line that is kept, counted as in [`Page::first`].
+    pages: VecDeque<ScrollbackPage>,
+    /// Number of the oldest line that is kept, counted as in [`ScrollbackPage::first`].
     start: u64,
     /// Number that the next line gets.
     end: u64,
@@ -100,13 +100,13 @@ impl Scrollback {
         self.close_row(row.wrapped);
     }
 
-    fn open_page(&mut self) -> &mut Page {
-        if self.pages.back().is_none_or(Page::is_full) {
+    fn open_page(&mut self) -> &mut ScrollbackPage {
+        if self.pages.back().is_none_or(ScrollbackPage::is_full) {
             if let Some(full) = self.pages.back_mut() {
                 full.bytes.shrink_to_fit();
                 full.ends.shrink_to_fit();
             }
-            self.pages.push_back(Page { first: self.end, ..Page::default() });
+            self.pages.push_back(ScrollbackPage { first: self.end, ..ScrollbackPage::default() });
         }
         let last = self.pages.len() - 1;
         &mut self.pages[last]
@@ -271,7 +271,7 @@ impl Scrollback {
 
     /// Gives up the ids of the older half of the pages that hold any; returns whether there was such a page.
     pub(crate) fn lose_older_ids(&mut self) -> bool {
-        let holds_ids = |page: &&mut Page| page.has_ids && !page.ids_lost;
+        let holds_ids = |page: &&mut ScrollbackPage| page.has_ids && !page.ids_lost;
         let count = self.pages.iter_mut().filter(holds_ids).count();
         for page in self.pages.iter_mut().filter(holds_ids).take(count.div_ceil(2)) {
             page.ids_lost = true;
@@ -280,13 +280,13 @@ impl Scrollback {
     }
 
     /// The pages, and how many lines of the first one are already forgotten.
-    pub(crate) fn parts(&self) -> (impl ExactSizeIterator<Item = &Page>, usize) {
+    pub(crate) fn parts(&self) -> (impl ExactSizeIterator<Item = &ScrollbackPage>, usize) {
         let skipped = self.pages.front().map_or(0, |page| self.start - page.first);
         (self.pages.iter(), skipped as usize)
     }
 
     /// Takes over pages as [`Scrollback::parts`] gave them. Fails if a page does not fit together.
-    pub(crate) fn refill(&mut self, pages: Vec<Page>, skipped: usize) -> Option<()> {
+    pub(crate) fn refill(&mut self, pages: Vec<ScrollbackPage>, skipped: usize) -> Option<()> {
         let mut end = 0;
         for mut page in pages {
             let ordered = page.ends.is_sorted() && page.ends.last().copied() == Some(page.bytes.len() as u32);
@@ -299,9 +299,9 @@ impl Scrollback {
         }
         self.end = end;
         self.start = 0;
-        self.bytes = self.pages.iter().map(Page::size).sum();
-        let ends_line = |page: &Page, i| !line::is_wrapped(page.line(i));
-        let complete = |page: &Page| (0..page.ends.len()).filter(|i| ends_line(page, *i)).count();
+        self.bytes = self.pages.iter().map(ScrollbackPage::size).sum();
+        let ends_line = |page: &ScrollbackPage, i| !line::is_wrapped(page.line(i));
+        let complete = |page: &ScrollbackPage| (0..page.ends.len()).filter(|i| ends_line(page, *i)).count();
         self.complete = self.pages.iter().map(complete).sum();
         let skipped = (skipped as u64).min(end);
         while self.start < skipped || (self.limit == 0 && self.start < end) {
@@ -313,7 +313,9 @@ impl Scrollback {
 
     /// Bytes that the lines take up.
     pub(crate) fn memory(&self) -> usize {
-        let page = |page: &Page| page.bytes.capacity() + page.ends.capacity() * 4 + size_of::<Page>();
+        let page = |page: &ScrollbackPage| {
+            page.bytes.capacity() + page.ends.capacity() * 4 + size_of::<ScrollbackPage>()
+        };
         self.pages.iter().map(page).sum()
     }
 }
@@ -415,7 +417,7 @@ mod tests {
         for _ in 0..3 * LEAST_MAX_BYTES / 2000 {
             back.push(RowView { cells: &row, wrapped: true, plain: true }, |_| '?');
         }
-        assert_eq!(back.bytes, back.pages.iter().map(Page::size).sum::<usize>());
+        assert_eq!(back.bytes, back.pages.iter().map(ScrollbackPage::size).sum::<usize>());
         assert!(back.bytes <= LEAST_MAX_BYTES && back.bytes > LEAST_MAX_BYTES / 2);
         back.push(RowView { cells: &row, wrapped: false, plain: true }, |_| '?');
         assert_eq!(back.complete, 1);

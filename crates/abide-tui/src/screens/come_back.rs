@@ -9,11 +9,11 @@ use abide_model::{InstanceId, LaunchScope, Status};
 use super::{launched_as, scope, summary};
 use crate::ask::Ask;
 use crate::line::{Line, Tone, table};
-use crate::page::{Choice, Page};
+use crate::page::{Page, PageChoice};
 
 /// An instance that one can come back to.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct ComeBackCandidate {
     pub id: InstanceId,
     /// What the operator calls it.
     pub name: Option<String>,
@@ -59,7 +59,12 @@ pub enum ComeBack {
 }
 
 /// Asks whether to start new or to resume. Without candidates there is nothing to ask.
-pub fn come_back(ask: &Ask, launch: LaunchSubject<'_>, new: StartNew, candidates: &[Candidate]) -> ComeBack {
+pub fn come_back(
+    ask: &Ask,
+    launch: LaunchSubject<'_>,
+    new: StartNew,
+    candidates: &[ComeBackCandidate],
+) -> ComeBack {
     match candidates {
         [] => ComeBack::New,
         _ => ask.begin().page(&come_back_page(launch, new, candidates)),
@@ -67,19 +72,23 @@ pub fn come_back(ask: &Ask, launch: LaunchSubject<'_>, new: StartNew, candidates
 }
 
 /// Start new, where that is offered, or resume one of `candidates`.
-pub fn come_back_page(launch: LaunchSubject<'_>, new: StartNew, candidates: &[Candidate]) -> Page<ComeBack> {
+pub fn come_back_page(
+    launch: LaunchSubject<'_>,
+    new: StartNew,
+    candidates: &[ComeBackCandidate],
+) -> Page<ComeBack> {
     let lines = table(&candidates.iter().map(cells).collect::<Vec<_>>(), [26, 10, 8, 12, 0]);
     let resumes = lines.into_iter().zip(candidates).enumerate().map(|(at, (line, candidate))| {
         let detail = detail(candidate);
-        Choice { detail, hides: true, ..Choice::new(line, ComeBack::Resume(at)) }
+        PageChoice { detail, hides: true, ..PageChoice::new(line, ComeBack::Resume(at)) }
     });
     let title = match new {
         StartNew::Offered => "resume or start new",
         StartNew::NotOffered => "come back to which",
     };
-    let new = (new == StartNew::Offered).then(|| Choice {
+    let new = (new == StartNew::Offered).then(|| PageChoice {
         detail: vec![Line::toned(Tone::Dim, "A new instance, from the current configuration.")],
-        ..Choice::new("Start new", ComeBack::New)
+        ..PageChoice::new("Start new", ComeBack::New)
     });
     let launched = launched_as(launch.role, launch.program.unwrap_or_default());
     let cancel = (ComeBack::Cancel, "cancel");
@@ -94,7 +103,7 @@ pub fn come_back_page(launch: LaunchSubject<'_>, new: StartNew, candidates: &[Ca
     }
 }
 
-fn cells(candidate: &Candidate) -> [Line; 5] {
+fn cells(candidate: &ComeBackCandidate) -> [Line; 5] {
     let (verb, state, tone) = match candidate.status {
         Status::Active => ("Return to ", "running", Tone::Good),
         _ => ("Resume ", candidate.status.state(), Tone::Plain),
@@ -120,7 +129,7 @@ fn age(span: Duration) -> String {
     }
 }
 
-fn detail(candidate: &Candidate) -> Vec<Line> {
+fn detail(candidate: &ComeBackCandidate) -> Vec<Line> {
     let name = candidate.name.iter().map(|name| format!("{name}, ")).collect::<String>();
     let (id, status) = (candidate.id.display_name(), &candidate.status);
     let id = Line::toned(Tone::Dim, format!("{name}{id} is {status}: {}", candidate.because));

@@ -2,7 +2,7 @@
 
 use crate::ask::Ask;
 use crate::line::{Line, Tone};
-use crate::page::{Choice, Item, Page};
+use crate::page::{Item, Page, PageChoice};
 
 /// A question to be answered with yes or no.
 #[derive(Debug, Clone)]
@@ -27,7 +27,8 @@ pub fn confirm(ask: &Ask, question: &Confirm) -> Option<bool> {
 
 /// The question as a page.
 pub fn confirm_page(question: &Confirm) -> Page<Option<bool>> {
-    let choice = |key, label: &str, answer| Choice { key: Some(key), ..Choice::new(label, Some(answer)) };
+    let choice =
+        |key, label: &str, answer| PageChoice { key: Some(key), ..PageChoice::new(label, Some(answer)) };
     Page {
         about: vec![Line::toned(Tone::Strong, &question.question)],
         list: question.list.clone(),

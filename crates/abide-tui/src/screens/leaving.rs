@@ -9,7 +9,7 @@ use abide_model::{Choice as _, Doing};
 use super::{count, explained};
 use crate::ask::{Ask, Asking};
 use crate::line::{Line, Tone, table};
-use crate::page::{Choice, Item, Page};
+use crate::page::{Item, Page, PageChoice};
 
 /// A session that lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Live {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leaving {
+pub enum LeavingDecision {
     Stay,
     /// To leave, and what becomes of each session, in their order.
     Leave(Vec<Parting>),
@@ -38,7 +38,7 @@ pub enum Leaving {
 
 /// An answer on the way there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum LeavingStep {
     /// Leave as it is shown.
     Apply,
     CloseAll,
@@ -53,37 +53,37 @@ pub enum Step {
 }
 
 /// Asks what shall become of `sessions`. Without any there is nothing to ask; where nobody answers, all keep running.
-pub fn leaving(ask: &Ask, sessions: &[Live]) -> Leaving {
+pub fn leaving(ask: &Ask, sessions: &[Live]) -> LeavingDecision {
     if sessions.is_empty() {
-        return Leaving::Leave(Vec::new());
+        return LeavingDecision::Leave(Vec::new());
     }
     let mut asking = ask.begin();
-    let all = |parting| Leaving::Leave(vec![parting; sessions.len()]);
+    let all = |parting| LeavingDecision::Leave(vec![parting; sessions.len()]);
     loop {
         let mut plan = plan(sessions);
         match asking.page(&leaving_page(sessions)) {
-            Step::Apply => return Leaving::Leave(plan),
-            Step::CloseAll => match asking.page(&close_all_page(sessions)) {
-                Step::CloseAll => return all(Parting::Close),
-                Step::LeaveAll => return all(Parting::Detach),
+            LeavingStep::Apply => return LeavingDecision::Leave(plan),
+            LeavingStep::CloseAll => match asking.page(&close_all_page(sessions)) {
+                LeavingStep::CloseAll => return all(Parting::Close),
+                LeavingStep::LeaveAll => return all(Parting::Detach),
                 _ => {}
             },
-            Step::OneByOne => match one_by_one(&mut asking, sessions, &mut plan) {
-                Step::Apply => return Leaving::Leave(plan),
-                Step::LeaveAll => return all(Parting::Detach),
+            LeavingStep::OneByOne => match one_by_one(&mut asking, sessions, &mut plan) {
+                LeavingStep::Apply => return LeavingDecision::Leave(plan),
+                LeavingStep::LeaveAll => return all(Parting::Detach),
                 _ => {}
             },
-            Step::LeaveAll => return all(Parting::Detach),
-            Step::Toggle(_) | Step::Back => return Leaving::Stay,
+            LeavingStep::LeaveAll => return all(Parting::Detach),
+            LeavingStep::Toggle(_) | LeavingStep::Back => return LeavingDecision::Stay,
         }
     }
 }
 
-fn one_by_one(asking: &mut Asking, sessions: &[Live], plan: &mut [Parting]) -> Step {
+fn one_by_one(asking: &mut Asking, sessions: &[Live], plan: &mut [Parting]) -> LeavingStep {
     let mut marked = 0;
     loop {
         match asking.page(&one_by_one_page(sessions, plan, marked)) {
-            Step::Toggle(at) => {
+            LeavingStep::Toggle(at) => {
                 let other = plan[at].other();
                 let together = |live: &Live| live.instance == sessions[at].instance;
                 let changed = plan.iter_mut().zip(sessions).filter(|(_, live)| together(live));
@@ -114,15 +114,15 @@ fn together(sessions: &[Live]) -> Option<Line> {
 }
 
 /// The sessions, what will become of each, and the ways to leave.
-pub fn leaving_page(sessions: &[Live]) -> Page<Step> {
+pub fn leaving_page(sessions: &[Live]) -> Page<LeavingStep> {
     let plan = plan(sessions);
     let mut rows = vec![
-        ("Apply", "do what is shown above", Step::Apply),
-        ("Close all", "end every session; a working agent may lose its turn", Step::CloseAll),
-        ("Leave all", "every session keeps running", Step::LeaveAll),
+        ("Apply", "do what is shown above", LeavingStep::Apply),
+        ("Close all", "end every session; a working agent may lose its turn", LeavingStep::CloseAll),
+        ("Leave all", "every session keeps running", LeavingStep::LeaveAll),
     ];
     if sessions.len() > 1 {
-        rows.push(("Select", "choose one by one", Step::OneByOne));
+        rows.push(("Select", "choose one by one", LeavingStep::OneByOne));
     }
     let mut choices = explained(rows);
     for (choice, key) in choices.iter_mut().zip(['a', 'c', 'l', 's']) {
@@ -138,22 +138,24 @@ pub fn leaving_page(sessions: &[Live]) -> Page<Step> {
 }
 
 /// One row for each session, to be changed.
-pub fn one_by_one_page(sessions: &[Live], plan: &[Parting], marked: usize) -> Page<Step> {
+pub fn one_by_one_page(sessions: &[Live], plan: &[Parting], marked: usize) -> Page<LeavingStep> {
     let lines = session_lines(sessions, plan).into_iter().zip(sessions).enumerate();
-    let choices =
-        lines.map(|(at, (line, live))| Choice { detail: about(live), ..Choice::new(line, Step::Toggle(at)) });
+    let choices = lines.map(|(at, (line, live))| PageChoice {
+        detail: about(live),
+        ..PageChoice::new(line, LeavingStep::Toggle(at))
+    });
     Page {
         about: vec![Line::from("What shall become of each session?")],
         notes: together(sessions).into_iter().collect(),
         choices: choices.collect(),
         marked,
-        enter: Some((Step::Apply, "apply")),
+        enter: Some((LeavingStep::Apply, "apply")),
         ..page("leaving, one by one", "go back")
     }
 }
 
 /// The warning before everything is closed.
-pub fn close_all_page(sessions: &[Live]) -> Page<Step> {
+pub fn close_all_page(sessions: &[Live]) -> Page<LeavingStep> {
     let at_risk = |live: &&Live| live.doing != Doing::Exited && default(live) == Parting::Detach;
     let risky: Vec<_> = sessions.iter().filter(at_risk).cloned().collect();
     let plan = vec![Parting::Close; risky.len()];
@@ -172,16 +174,16 @@ pub fn close_all_page(sessions: &[Live]) -> Page<Step> {
         list: session_items(&risky, &plan),
         notes,
         choices: vec![
-            Choice { key: Some('n'), ..Choice::new("No, go back", Step::Back) },
-            Choice { key: Some('y'), ..Choice::new(&close, Step::CloseAll) },
+            PageChoice { key: Some('n'), ..PageChoice::new("No, go back", LeavingStep::Back) },
+            PageChoice { key: Some('y'), ..PageChoice::new(&close, LeavingStep::CloseAll) },
         ],
         ..page("closing everything", "go back")
     }
 }
 
 /// Esc goes back by one page; whatever else ends the question leaves every session running.
-fn page(title: &str, esc: &'static str) -> Page<Step> {
-    Page::new(title, (Step::Back, esc), (Step::LeaveAll, "leave all running"))
+fn page(title: &str, esc: &'static str) -> Page<LeavingStep> {
+    Page::new(title, (LeavingStep::Back, esc), (LeavingStep::LeaveAll, "leave all running"))
 }
 
 fn session_items(sessions: &[Live], plan: &[Parting]) -> Vec<Item> {

@@ -10,7 +10,8 @@ use abide_tui::Ask;
 use abide_tui::line::{Line, Tone};
 use abide_tui::page::Item;
 use abide_tui::screens::{
-    self, AskedBy, Candidate, Confirm, HostRepo, LaunchSubject, Live, PreservedTree, StartNew, Subject,
+    self, AskedBy, ComeBackCandidate, Confirm, HostRepo, LaunchSubject, Live, PreservedTree, StartNew,
+    Subject,
 };
 
 /// The names by which [`show`] knows the screens.
@@ -116,14 +117,14 @@ pub fn mounts() -> Vec<MountEvidence> {
     ]
 }
 
-pub fn candidates(number: u64) -> Vec<Candidate> {
+pub fn candidates(number: u64) -> Vec<ComeBackCandidate> {
     let one = |n: u64| {
         let (status, because, evidence) = match n % 3 {
             0 => (Status::Restorable(Kept::Dirty), "left with work at risk", Some(mounts()[..1].to_vec())),
             1 => (Status::Active, "it runs", None),
             _ => (Status::Restorable(Kept::HostLost), "the machine was restarted under it", Some(vec![])),
         };
-        Candidate {
+        ComeBackCandidate {
             id: id(n + 1),
             name: (n == 2).then(|| "nightly-reconciliation-of-ledgers".into()),
             status,

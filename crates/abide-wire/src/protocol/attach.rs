@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::{Exit, SessionId};
+use crate::session::{ProcessExit, SessionId};
 
 /// Turns the connection into a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ pub struct Bye {
     pub message: String,
     /// How the session ended, where that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
 }
 
 /// Why a connection ends.

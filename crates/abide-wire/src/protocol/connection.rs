@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
 use crate::protocol::{
-    Bye, Call, EventMessage, FrameDecoder, FrameError, FrameKind, Hello, MAX_FRAME, Refusal, ReplyTo,
+    Bye, Call, EventMessage, FrameDecoder, FrameError, FrameKind, Hello, MAX_FRAME, ReplyTo, RequestRefusal,
     VersionMismatch, encode_json, negotiate,
 };
 use crate::socket;
@@ -34,7 +34,7 @@ pub enum CallError {
     Closed(String),
     /// The mux said no.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] RequestRefusal),
     /// There is no common version.
     #[error(transparent)]
     Version(#[from] VersionMismatch),
@@ -80,7 +80,7 @@ impl Connection {
             next_id: 1,
             events: VecDeque::new(),
         };
-        let deadline = Deadline::after(timeout);
+        let deadline = CallDeadline::after(timeout);
         connection.send_json(FrameKind::Hello, &Hello::ours(), &deadline)?;
         connection.hello = loop {
             let (kind, payload) = connection.receive(&deadline)?;
@@ -129,7 +129,7 @@ impl Connection {
     ) -> Result<R, CallError> {
         let id = self.next_id;
         self.next_id += 1;
-        let deadline = Deadline::after(timeout);
+        let deadline = CallDeadline::after(timeout);
         self.send_json(FrameKind::Request, &message(id), &deadline)?;
         loop {
             let (kind, payload) = self.receive(&deadline)?;
@@ -148,7 +148,7 @@ impl Connection {
 
     /// The next event of a subscription, waiting for at most `timeout`.
     pub fn next_event(&mut self, timeout: Duration) -> Result<EventMessage, CallError> {
-        let deadline = Deadline::after(timeout);
+        let deadline = CallDeadline::after(timeout);
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Ok(event);
@@ -166,7 +166,7 @@ impl Connection {
         &mut self,
         kind: FrameKind,
         message: &impl Serialize,
-        deadline: &Deadline,
+        deadline: &CallDeadline,
     ) -> Result<(), CallError> {
         let mut frame = Vec::new();
         encode_json(kind, message, &mut frame)?;
@@ -184,7 +184,7 @@ impl Connection {
     }
 
     /// The next frame. Events are put aside on the way, and a good-bye is an error.
-    fn receive(&mut self, deadline: &Deadline) -> Result<(Option<FrameKind>, Vec<u8>), CallError> {
+    fn receive(&mut self, deadline: &CallDeadline) -> Result<(Option<FrameKind>, Vec<u8>), CallError> {
         let mut chunk = [0; 16 << 10];
         loop {
             if let Some(frame) = self.decoder.next()? {
@@ -210,12 +210,12 @@ impl Connection {
     }
 }
 
-struct Deadline {
+struct CallDeadline {
     at: Option<Instant>,
     timeout: Duration,
 }
 
-impl Deadline {
+impl CallDeadline {
     fn after(timeout: Duration) -> Self {
         // A timeout beyond the clock's range is "for ever".
         Self { at: Instant::now().checked_add(timeout), timeout }

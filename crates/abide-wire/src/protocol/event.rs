@@ -4,7 +4,7 @@ use abide_model::Doing;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::SessionStatus;
-use crate::session::{Exit, SessionId, TerminalSize};
+use crate::session::{ProcessExit, SessionId, TerminalSize};
 
 /// One event for one subscription.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,12 +48,12 @@ pub enum Event {
     /// A session was started.
     Started { status: Box<SessionStatus> },
     /// A session's process ended and its output was read to the end.
-    Exited { session: SessionId, exit: Exit },
+    Exited { session: SessionId, exit: ProcessExit },
     /// What a session is doing changed.
     Activity {
         session: SessionId,
         /// What it does now.
-        activity: Activity,
+        activity: ActivityReport,
     },
     /// A session's title changed.
     Title {
@@ -108,7 +108,7 @@ impl Event {
 
 /// What a session is doing, since when and how we know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activity {
+pub struct ActivityReport {
     pub state: Doing,
     /// For how long, in milliseconds of monotonic time.
     pub for_ms: u64,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::mux_options::LiveSettings;
 use crate::os_text::OsText;
-use crate::protocol::event::{Activity, EventKind};
-use crate::session::{Exit, SessionId, SpawnSpec, TerminalSize};
+use crate::protocol::event::{ActivityReport, EventKind};
+use crate::session::{ProcessExit, SessionId, SpawnSpec, TerminalSize};
 
 /// Carried out; there is nothing more to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -57,10 +57,10 @@ pub struct SessionStatus {
     pub process_cwd: Option<OsText>,
     /// How it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
     /// What it is doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub activity: Option<Activity>,
+    pub activity: Option<ActivityReport>,
     /// Milliseconds since it last wrote something.
     #[serde(default)]
     pub quiet_ms: u64,
@@ -255,7 +255,7 @@ pub struct WaitReply {
     pub outcome: WaitOutcome,
     /// How the process ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
+    pub exit: Option<ProcessExit>,
     /// The line in which the text was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
@@ -328,20 +328,20 @@ pub struct Upgrade {
 
 /// Asks what is said about a session's activity, by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct GetEvidence {
     pub session: SessionId,
 }
 
 /// What is said about a session's activity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidenceReply {
-    pub activity: Activity,
-    pub statements: Vec<Statement>,
+    pub activity: ActivityReport,
+    pub statements: Vec<SourceReport>,
 }
 
 /// What one source says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Statement {
+pub struct SourceReport {
     pub source: Source,
     pub says: Says,
     /// For how long, in milliseconds.

@@ -52,7 +52,7 @@ verbs! {
     "shutdown" Shutdown => Done,
     "upgrade" Upgrade => Done,
     "report" HookReport => Done,
-    "evidence" Evidence => EvidenceReply,
+    "evidence" GetEvidence => EvidenceReply,
     "configure" Configure => Done,
 }
 
@@ -70,7 +70,7 @@ pub struct Request {
 pub struct RequestError {
     /// The request's number, 0 where even that was not readable.
     pub id: u64,
-    pub refusal: Refusal,
+    pub refusal: RequestRefusal,
 }
 
 impl Request {
@@ -86,10 +86,10 @@ impl Request {
         serde_json::from_slice(payload).map_err(|err| {
             let known = serde_json::from_slice(payload).unwrap_or(Envelope { id: 0, verb: String::new() });
             let refusal = if known.verb.is_empty() || Verb::WORDS.contains(&known.verb.as_str()) {
-                Refusal::new(error_code::BAD_REQUEST, err.to_string())
+                RequestRefusal::new(error_code::BAD_REQUEST, err.to_string())
             } else {
                 let text = format!("`{}` is not a verb of this version", known.verb.escape_default());
-                Refusal::new(error_code::UNKNOWN_VERB, text)
+                RequestRefusal::new(error_code::UNKNOWN_VERB, text)
             };
             RequestError { id: known.id, refusal }
         })
@@ -104,7 +104,7 @@ pub struct ReplyTo<T> {
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub ok: Option<T>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Refusal>,
+    pub error: Option<RequestRefusal>,
 }
 
 fn none<T>() -> Option<T> {
@@ -113,7 +113,7 @@ fn none<T>() -> Option<T> {
 
 impl<T> ReplyTo<T> {
     /// A reply from a result.
-    pub fn new(id: u64, outcome: Result<T, Refusal>) -> Self {
+    pub fn new(id: u64, outcome: Result<T, RequestRefusal>) -> Self {
         match outcome {
             Ok(value) => Self { id, ok: Some(value), error: None },
             Err(refusal) => Self { id, ok: None, error: Some(refusal) },
@@ -124,7 +124,7 @@ impl<T> ReplyTo<T> {
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct RequestRefusal {
     /// A stable word, one of [`error_code`]'s.
     pub code: String,
     /// The same for people.
@@ -134,14 +134,14 @@ pub struct Refusal {
     pub errno: Option<i32>,
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// A refusal without a system error.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), errno: None }
     }
 }
 
-/// The stable words of [`Refusal::code`].
+/// The stable words of [`RequestRefusal::code`].
 pub mod error_code {
     /// The request could not be understood.
     pub const BAD_REQUEST: &str = "bad_request";

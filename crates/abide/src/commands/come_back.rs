@@ -10,8 +10,8 @@ use abide_store::StoreEntry;
 use abide_sys::clock;
 use abide_tui::Ask;
 use abide_tui::screens::{
-    AskedBy, Candidate, ComeBack, HostRepo, LaunchSubject, Preserved, PreservedTree, StartNew, Subject,
-    come_back, preserved, preserved_notes,
+    AskedBy, ComeBack, ComeBackCandidate, HostRepo, LaunchSubject, Preserved, PreservedTree, StartNew,
+    Subject, come_back, preserved, preserved_notes,
 };
 
 use super::{hardline, load, missing_directory, prune};
@@ -54,7 +54,7 @@ pub fn offer(
     }
     let examined = &fitting[..fitting.len().min(EXAMINED)];
     let mut evidence = trees::evidence_of_all(&context.store, examined).into_iter();
-    let candidates: Vec<Candidate> = fitting.iter().map(|i| candidate(i, evidence.next())).collect();
+    let candidates: Vec<ComeBackCandidate> = fitting.iter().map(|i| candidate(i, evidence.next())).collect();
     let asked_by = match new {
         StartNew::Offered => AskedBy::Load,
         StartNew::NotOffered => AskedBy::Resume,
@@ -83,9 +83,9 @@ pub fn offer(
     }
 }
 
-fn candidate(instance: &Instance, evidence: Option<Vec<MountEvidence>>) -> Candidate {
+fn candidate(instance: &Instance, evidence: Option<Vec<MountEvidence>>) -> ComeBackCandidate {
     let first = instance.sessions.first();
-    Candidate {
+    ComeBackCandidate {
         id: instance.id,
         name: instance.name.clone(),
         status: instance.status.status.clone(),

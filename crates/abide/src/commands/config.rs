@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
-use crate::print::{Table, Tone};
+use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -168,8 +168,12 @@ fn list(json: bool, context: &Context) -> VerbResult {
     }
     let mut table = Table::new(&["SETTING", "FROM", "VALUE"]);
     for row in rows {
-        let tone = if row.origin == "file" { Tone::Strong } else { Tone::Faint };
-        table.row([(row.key, Tone::Plain), (row.origin, Tone::Faint), (row.value.unwrap_or("-"), tone)]);
+        let tone = if row.origin == "file" { TableTone::Strong } else { TableTone::Faint };
+        table.row([
+            (row.key, TableTone::Plain),
+            (row.origin, TableTone::Faint),
+            (row.value.unwrap_or("-"), tone),
+        ]);
     }
     Ok(context.printer.table(&table)?)
 }

@@ -1,14 +1,14 @@
 //! `abide conversations`
 
 use abide_engine::conversation::list;
-use abide_engine::conversation::list::{Claim, ConversationList, ConversationRow};
+use abide_engine::conversation::list::{ConversationClaim, ConversationList, ConversationRow};
 use abide_model::time::human;
 use abide_sys::clock;
 
 use super::load;
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
-use crate::print::{Table, Tone};
+use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,23 +51,23 @@ fn table(listing: &ConversationList, with_dir: bool) -> Table {
         let (session, tone) = holder(row);
         let about = if with_dir { &row.dir } else { row.title.as_ref().unwrap_or(&row.id) };
         table.row([
-            (row.agent.clone(), Tone::Plain),
-            (row.id.clone(), Tone::Strong),
-            (human(row.last.age(now)), Tone::Faint),
+            (row.agent.clone(), TableTone::Plain),
+            (row.id.clone(), TableTone::Strong),
+            (human(row.last.age(now)), TableTone::Faint),
             (session, tone),
-            (about.clone(), Tone::Plain),
+            (about.clone(), TableTone::Plain),
         ]);
     }
     table
 }
 
 /// What is in a conversation, or was.
-fn holder(row: &ConversationRow) -> (String, Tone) {
+fn holder(row: &ConversationRow) -> (String, TableTone) {
     let (mut text, tone) = match (row.claim, &row.session, row.process) {
-        (Claim::Held, Some(session), _) => (session.clone(), Tone::Good),
-        (Claim::Held, None, Some(pid)) => (format!("process {pid}"), Tone::Good),
-        (Claim::Left, Some(session), _) => (format!("was {session}"), Tone::Faint),
-        _ => ("free".to_owned(), Tone::Plain),
+        (ConversationClaim::Held, Some(session), _) => (session.clone(), TableTone::Good),
+        (ConversationClaim::Held, None, Some(pid)) => (format!("process {pid}"), TableTone::Good),
+        (ConversationClaim::Left, Some(session), _) => (format!("was {session}"), TableTone::Faint),
+        _ => ("free".to_owned(), TableTone::Plain),
     };
     for session in &row.astray {
         text = format!("{text}, also {session}");

@@ -4,7 +4,7 @@ use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
 use abide_engine::running::keepers;
 use abide_engine::running::protection;
 use abide_engine::running::protection::{InstanceProtection, Judge};
-use abide_model::placement::{Exposure, Facts, Fate};
+use abide_model::placement::{Exposure, Fate, PlacementFacts};
 use abide_model::{Instance, UnitMode};
 use abide_places::host::boot_service;
 use abide_store::StoreEntry;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
-use crate::print::{Table, Tone};
+use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,7 +96,12 @@ fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> VerbR
 }
 
 /// Turns linger on; false where the operator does not want that.
-fn turn_on_linger(machine: &Machine, facts: &Facts, yes: bool, context: &Context) -> VerbResult<bool> {
+fn turn_on_linger(
+    machine: &Machine,
+    facts: &PlacementFacts,
+    yes: bool,
+    context: &Context,
+) -> VerbResult<bool> {
     let user = &facts.user;
     let question = format!("Turn on linger for {user}, so that sessions survive the logout?");
     if !yes && !context.confirm(&question, "--yes")? {
@@ -189,20 +194,24 @@ fn show(findings: &[Finding], context: &Context) -> VerbResult {
     let mut table = Table::new(&["", "SUBJECT", "FOUND"]);
     for finding in findings {
         let (mark, tone) = match finding.grade {
-            Grade::Ok => ("ok", Tone::Good),
-            Grade::Absent => ("-", Tone::Faint),
-            Grade::Unknown => ("?", Tone::Notice),
-            Grade::Warning => ("!", Tone::Notice),
-            Grade::Problem => ("BAD", Tone::Bad),
+            Grade::Ok => ("ok", TableTone::Good),
+            Grade::Absent => ("-", TableTone::Faint),
+            Grade::Unknown => ("?", TableTone::Notice),
+            Grade::Warning => ("!", TableTone::Notice),
+            Grade::Problem => ("BAD", TableTone::Bad),
         };
-        let detail_tone = if finding.grade == Grade::Absent { Tone::Faint } else { Tone::Plain };
+        let detail_tone = if finding.grade == Grade::Absent { TableTone::Faint } else { TableTone::Plain };
         table.row([
             (mark, tone),
-            (finding.subject.as_str(), Tone::Plain),
+            (finding.subject.as_str(), TableTone::Plain),
             (finding.detail.as_str(), detail_tone),
         ]);
         if let Some(advice) = &finding.advice {
-            table.row([("", Tone::Plain), ("", Tone::Plain), (&format!("→ {advice}"), Tone::Faint)]);
+            table.row([
+                ("", TableTone::Plain),
+                ("", TableTone::Plain),
+                (&format!("→ {advice}"), TableTone::Faint),
+            ]);
         }
     }
     Ok(context.printer.table(&table)?)

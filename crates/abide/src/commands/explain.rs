@@ -14,9 +14,9 @@ use abide_engine::start::moved;
 use abide_engine::target::{self, Target};
 use abide_engine::{list, reconcile, substrate, trees};
 use abide_model::conversation::Begin;
-use abide_model::decide::{self, Leave, Leaving, Stopped};
+use abide_model::decide::{self, EndFacts, Leave, Stopped};
 use abide_model::evidence;
-use abide_model::instance::Change;
+use abide_model::instance::StatusChange;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
 use abide_store::StoreEntry;
@@ -149,7 +149,7 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
     let mut lines = super::prune::held(&evidence);
     let policy = instance.policy.or_else(|| reconcile::policy(&context.config, instance));
     let (stopped, verdict) = (Stopped::LastSessionEnded, evidence::verdict(&evidence));
-    let decided = decide::leave(&Leaving { policy: policy.unwrap_or(Policy::Keep), stopped, verdict });
+    let decided = decide::leave(&EndFacts { policy: policy.unwrap_or(Policy::Keep), stopped, verdict });
     let end = match decided.decision {
         Leave::Finish(_) => "it would be cleaned up, and the trash would have it".to_owned(),
         Leave::Keep(kept) => format!("it would be kept as {kept}"),
@@ -301,7 +301,7 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
 
 /// How it came to be what it is.
 pub fn history(instance: &Instance) -> Vec<String> {
-    let by = |change: &Change| change.decided_by.map(|by| format!(" [{by}]")).unwrap_or_default();
+    let by = |change: &StatusChange| change.decided_by.map(|by| format!(" [{by}]")).unwrap_or_default();
     let changes =
         instance.history.iter().map(|c| format!("  {}  {:30}  {}{}", c.at, c.to, Safe(&c.because), by(c)));
     std::iter::once("history:".to_owned()).chain(changes).collect()

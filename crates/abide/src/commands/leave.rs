@@ -8,7 +8,7 @@ use abide_model::leaving::{Parting, Returns, part};
 use abide_model::{Doing, Timestamp};
 use abide_sys::{clock, process};
 use abide_tui::Ask;
-use abide_tui::screens::{Leaving, Live, leaving, plan};
+use abide_tui::screens::{LeavingDecision, Live, leaving, plan};
 
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
@@ -54,8 +54,8 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
                 .hint("--apply, --close-all or --leave-all answers"));
         }
         _ => match answer(&mut live, context)? {
-            Leaving::Stay => return Ok(()),
-            Leaving::Leave(partings) => partings,
+            LeavingDecision::Stay => return Ok(()),
+            LeavingDecision::Leave(partings) => partings,
         },
     };
     let instances: BTreeMap<_, _> = live.iter().map(|session| &session.instance).zip(partings).collect();
@@ -73,10 +73,10 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
 }
 
 /// Asks what becomes of the sessions. An answer counts for what was shown: where that is no longer so, it is shown again.
-fn answer(shown: &mut Vec<Live>, context: &Context) -> VerbResult<Leaving> {
+fn answer(shown: &mut Vec<Live>, context: &Context) -> VerbResult<LeavingDecision> {
     loop {
         let answer = leaving(&Ask::here(), shown);
-        if answer == Leaving::Stay {
+        if answer == LeavingDecision::Stay {
             return Ok(answer);
         }
         let now = live(context)?;

@@ -17,7 +17,7 @@ use clap::CommandFactory;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
-use crate::print::{Table, TableCell, Tone};
+use crate::print::{Table, TableCell, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,7 +64,7 @@ pub fn overview(context: &mut Context) -> VerbResult {
     }
     show(&listing, context)?;
     let help = "`abide hardline ID` attaches, `abide load` starts another, `abide --help` names every verb";
-    Ok(context.printer.toned_line(Tone::Faint, help)?)
+    Ok(context.printer.toned_line(TableTone::Faint, help)?)
 }
 
 fn show(listing: &InstanceList, context: &Context) -> VerbResult {
@@ -76,17 +76,17 @@ fn show(listing: &InstanceList, context: &Context) -> VerbResult {
     }
     for row in &listing.instances {
         if let Some(exposed) = &row.exposed {
-            context.printer.toned_line(Tone::Notice, format!("{}: {exposed}", row.id))?;
+            context.printer.toned_line(TableTone::Notice, format!("{}: {exposed}", row.id))?;
         }
         if let Some(obstacle) = &row.obstacle {
             let (id, obstacle) = (&row.id, Safe(obstacle));
             let line =
                 format!("{id} is still there: {obstacle}; `abide eject {id} --keep` takes its removal back");
-            context.printer.toned_line(Tone::Bad, line)?;
+            context.printer.toned_line(TableTone::Bad, line)?;
         }
     }
     for note in notes(listing) {
-        context.printer.toned_line(Tone::Notice, note)?;
+        context.printer.toned_line(TableTone::Notice, note)?;
     }
     Ok(())
 }
@@ -139,25 +139,25 @@ fn table(listing: &InstanceList) -> Table {
     };
     for row in &listing.instances {
         add([
-            (&row.id, Tone::Strong).into(),
-            (row.name.as_deref().unwrap_or_default(), Tone::Plain).into(),
+            (&row.id, TableTone::Strong).into(),
+            (row.name.as_deref().unwrap_or_default(), TableTone::Plain).into(),
             (status(row), tone(&row.state)).into(),
-            (human(row.since.age(now)), Tone::Faint).into(),
-            (&row.role, Tone::Plain).into(),
+            (human(row.since.age(now)), TableTone::Faint).into(),
+            (&row.role, TableTone::Plain).into(),
             sessions(row, now),
-            (row.workspace.as_ref().unwrap_or(&row.dir), Tone::Plain).into(),
+            (row.workspace.as_ref().unwrap_or(&row.dir), TableTone::Plain).into(),
         ]);
     }
     for damaged in &listing.damaged {
-        let empty = || TableCell::from(("", Tone::Plain));
+        let empty = || TableCell::from(("", TableTone::Plain));
         add([
-            (&damaged.name, Tone::Strong).into(),
+            (&damaged.name, TableTone::Strong).into(),
             empty(),
-            ("damaged", Tone::Bad).into(),
+            ("damaged", TableTone::Bad).into(),
             empty(),
             empty(),
             empty(),
-            (&damaged.reason, Tone::Plain).into(),
+            (&damaged.reason, TableTone::Plain).into(),
         ]);
     }
     table
@@ -178,11 +178,11 @@ fn status(row: &InstanceRow) -> String {
     if details.is_empty() { row.state.clone() } else { format!("{} ({})", row.state, details.join("; ")) }
 }
 
-fn tone(state: &str) -> Tone {
+fn tone(state: &str) -> TableTone {
     match state {
-        "active" => Tone::Good,
-        "starting" | "restorable" => Tone::Notice,
-        _ => Tone::Faint,
+        "active" => TableTone::Good,
+        "starting" | "restorable" => TableTone::Notice,
+        _ => TableTone::Faint,
     }
 }
 

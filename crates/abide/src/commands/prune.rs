@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
-use crate::print::Tone;
+use crate::print::TableTone;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,14 +76,14 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             1 => "1 kept instance is left alone; --discard-restorable includes it".to_owned(),
             n => format!("{n} kept instances are left alone; --discard-restorable includes them"),
         };
-        context.printer.toned_line(Tone::Faint, line)?;
+        context.printer.toned_line(TableTone::Faint, line)?;
     }
     for instance in &plan.stuck {
         let (id, name) = (instance.id, instance.id.display_name());
         let why = instance.status.obstacle.as_deref().unwrap_or("its removal is under way");
         context
             .printer
-            .toned_line(Tone::Bad, format!("{name}  {}  {}", instance.status.status, Safe(why)))?;
+            .toned_line(TableTone::Bad, format!("{name}  {}  {}", instance.status.status, Safe(why)))?;
         context.printer.line(format!("    `abide eject {id} --keep` takes its removal back"))?;
     }
     for worktree in &plan.doubtful {
@@ -154,7 +154,7 @@ fn show(plan: &Plan, context: &Context) -> VerbResult {
         let age = human(instance.status.since.age(clock::now()));
         let (name, dir) = (instance.id.display_name(), instance.scope.dir.display());
         let line = format!("{name}  {}, {age}  {dir}  to the trash", instance.status.status);
-        context.printer.toned_line(Tone::Strong, line)?;
+        context.printer.toned_line(TableTone::Strong, line)?;
         let ended = leftovers.iter().map(super::ends_leftover);
         for line in held(mounts).into_iter().chain(ended) {
             context.printer.line(format!("    {line}"))?;
@@ -164,7 +164,7 @@ fn show(plan: &Plan, context: &Context) -> VerbResult {
         let (name, pid, programs) = (orphan.id.display_name(), orphan.keeper.pid, orphan.programs.join(", "));
         let line =
             format!("{name}  runs although its directory is gone (process {pid}: {programs})  to be ended");
-        context.printer.toned_line(Tone::Strong, line)?;
+        context.printer.toned_line(TableTone::Strong, line)?;
     }
     for entry in &plan.trash {
         context.printer.line(format!("{}  in the trash  for good: {}", entry.decision, entry.reason))?;

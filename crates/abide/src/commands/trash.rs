@@ -13,7 +13,7 @@ use serde_json::json;
 use super::explain;
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
-use crate::print::{Table, Tone};
+use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,14 +122,14 @@ fn table(rows: &[TrashRow]) -> Table {
     let mut table = Table::new(&["ID", "NAME", "AGE", "SIZE", "WHY", "SCOPE"]);
     for row in rows {
         let why = row.damaged.as_ref().or(row.because.as_ref());
-        let tone = if row.damaged.is_some() { Tone::Bad } else { Tone::Plain };
+        let tone = if row.damaged.is_some() { TableTone::Bad } else { TableTone::Plain };
         table.row([
-            (row.id.as_str(), Tone::Strong),
-            (row.called.as_deref().unwrap_or(""), Tone::Plain),
-            (&human(row.removed.age(clock::now())), Tone::Faint),
-            (&size(row.bytes), Tone::Plain),
+            (row.id.as_str(), TableTone::Strong),
+            (row.called.as_deref().unwrap_or(""), TableTone::Plain),
+            (&human(row.removed.age(clock::now())), TableTone::Faint),
+            (&size(row.bytes), TableTone::Plain),
             (why.map_or("", String::as_str), tone),
-            (row.dir.as_deref().unwrap_or(""), Tone::Plain),
+            (row.dir.as_deref().unwrap_or(""), TableTone::Plain),
         ]);
     }
     table
@@ -177,7 +177,7 @@ fn show(target: &str, json: bool, context: &Context) -> VerbResult {
             }
             Ok(())
         }
-        Err(damage) => Ok(context.printer.toned_line(Tone::Bad, format!("damaged: {damage}"))?),
+        Err(damage) => Ok(context.printer.toned_line(TableTone::Bad, format!("damaged: {damage}"))?),
     }
 }
 

@@ -8,7 +8,7 @@ use abide_model::activity::{Background, is_only_background};
 use abide_model::{Instance, InstanceId};
 use abide_store::{ResolveError, TrashEntry};
 use abide_wire::protocol::{EvidenceReply, Until, WaitOutcome, WaitReply};
-use abide_wire::session::{Exit, SessionId};
+use abide_wire::session::{ProcessExit, SessionId};
 
 use super::{ended, session_target};
 use crate::context::Context;
@@ -117,7 +117,7 @@ fn mention_background(held: &dyn Substrate, session: &SessionId, context: &Conte
 }
 
 /// How the session that `word` means ended, if that was before anybody could wait for it.
-fn ended_before(word: &str, context: &Context) -> Option<Exit> {
+fn ended_before(word: &str, context: &Context) -> Option<ProcessExit> {
     let (name, session) = target::split(word);
     let instance = match context.store.resolve(name) {
         Ok(id) => {
@@ -133,7 +133,7 @@ fn ended_before(word: &str, context: &Context) -> Option<Exit> {
         _ => return None,
     };
     let exit = session.exit.as_ref()?;
-    exit.code.map(Exit::Code).or(exit.signal.map(Exit::Signal))
+    exit.code.map(ProcessExit::Code).or(exit.signal.map(ProcessExit::Signal))
 }
 
 /// What `word` means in the trash. Who uses a name again and again means the last one that had it.

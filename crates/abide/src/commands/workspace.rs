@@ -2,14 +2,14 @@
 
 use std::path::{Component, Path};
 
-use abide_config::{ConfigError, Edit, Name, Workspace};
+use abide_config::{ConfigError, Name, Workspace, WorkspaceEdit};
 use abide_model::{Isolation, Place, Policy};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
-use crate::print::{Table, Tone};
+use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,29 +99,31 @@ struct Changes {
 }
 
 impl Changes {
-    fn edits(self) -> VerbResult<Vec<Edit>> {
+    fn edits(self) -> VerbResult<Vec<WorkspaceEdit>> {
         let named = [
             ("policy", self.policy.map(|p| p.to_string())),
             ("agent", self.agent),
             ("role", self.role),
             ("place", self.place.map(|p| p.to_string())),
         ];
-        let mut edits: Vec<Edit> = Vec::new();
-        edits.extend(self.unset.into_iter().map(|key| Edit::Unset { key }));
+        let mut edits: Vec<WorkspaceEdit> = Vec::new();
+        edits.extend(self.unset.into_iter().map(|key| WorkspaceEdit::Unset { key }));
         edits.extend(
-            named.into_iter().filter_map(|(key, value)| Some(Edit::Set { key: key.into(), value: value? })),
+            named
+                .into_iter()
+                .filter_map(|(key, value)| Some(WorkspaceEdit::Set { key: key.into(), value: value? })),
         );
         for pair in self.set {
             let Some((key, value)) = pair.split_once('=') else {
                 return Err(CommandError::usage(format!("--set {pair}: KEY=VALUE is meant")));
             };
-            edits.push(Edit::Set { key: key.to_owned(), value: value.to_owned() });
+            edits.push(WorkspaceEdit::Set { key: key.to_owned(), value: value.to_owned() });
         }
         for target in self.unmount {
-            edits.push(Edit::RemoveMount { target: absolute(target)? });
+            edits.push(WorkspaceEdit::RemoveMount { target: absolute(target)? });
         }
         for source in self.mount {
-            edits.push(Edit::AddMount { source: absolute(source)?, isolation: self.isolation });
+            edits.push(WorkspaceEdit::AddMount { source: absolute(source)?, isolation: self.isolation });
         }
         Ok(edits)
     }
@@ -246,13 +248,13 @@ fn list(json: bool, context: &Context) -> VerbResult {
     for row in &rows {
         let policy = row.policy.map(|p| p.to_string()).unwrap_or_default();
         let (last, tone) = match (&row.error, &row.dir) {
-            (Some(error), _) => (error.as_str(), Tone::Bad),
-            (None, dir) => (dir.as_deref().unwrap_or(""), Tone::Plain),
+            (Some(error), _) => (error.as_str(), TableTone::Bad),
+            (None, dir) => (dir.as_deref().unwrap_or(""), TableTone::Plain),
         };
         table.row([
-            (row.name.as_str(), Tone::Strong),
-            (row.agent.as_deref().unwrap_or(""), Tone::Plain),
-            (policy.as_str(), Tone::Plain),
+            (row.name.as_str(), TableTone::Strong),
+            (row.agent.as_deref().unwrap_or(""), TableTone::Plain),
+            (policy.as_str(), TableTone::Plain),
             (last, tone),
         ]);
     }

@@ -30,7 +30,7 @@ impl Kept {
         self.vault().keep(&self.transcript).unwrap();
     }
 
-    fn restore(&self) -> Restored {
+    fn restore(&self) -> RestoredTranscript {
         self.vault().restore(self.root.path(), &BTreeMap::new()).unwrap()
     }
 

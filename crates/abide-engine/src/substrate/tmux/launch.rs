@@ -8,7 +8,7 @@ use abide_model::{Instance, SessionId, vars};
 use abide_places::host::scope;
 use abide_places::host::scope::ScopeOutcome;
 use abide_places::tmux::pane_process::{LaunchSocket, Order, WaitingPane};
-use abide_places::tmux::{GENERATION, HOME, ID, NewSession, Server, Window, home_mark};
+use abide_places::tmux::{GENERATION, HOME, ID, NewSession, TmuxServer, Window, home_mark};
 use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
@@ -31,7 +31,7 @@ pub(in crate::substrate) fn launch(
     let instance_dir = connect::instance_dir(ctx.store, instance.id);
     instance_dir.prepare_state().map_err(failed)?;
     let socket = LaunchSocket::open(&instance_dir).map_err(failed)?;
-    let server = Server::here();
+    let server = TmuxServer::here();
     let lock = server.lock().map_err(failed)?;
     let found = server.runs() != Some(false);
     if !found {
@@ -60,7 +60,7 @@ fn place(ctx: &LaunchContext<'_>, server: u32, found: bool, panes: &[WaitingPane
 fn write_down(
     instance_dir: &InstanceDir,
     instance: &Instance,
-    server: &Server,
+    server: &TmuxServer,
     pid: u32,
 ) -> Result<(), Error> {
     let keeper = process::identity(pid).ok_or_else(|| failed("its server ended at once"))?;
@@ -98,7 +98,7 @@ fn specs(
 fn open(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
-    server: &Server,
+    server: &TmuxServer,
     specs: &[SpawnSpec],
 ) -> Result<u32, Error> {
     let (name, home) = (instance.id.display_name(), ctx.store.layout().home());

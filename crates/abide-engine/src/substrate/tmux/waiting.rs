@@ -9,7 +9,7 @@ use abide_places::tmux::TmuxPane;
 use abide_sys::clock;
 use abide_wire::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
 
-use super::{Substrate, Tmux, Trouble, size};
+use super::{NoAnswer, Substrate, Tmux, size};
 use crate::substrate::pane;
 
 /// How often tmux is asked.
@@ -33,7 +33,7 @@ pub(super) fn wait(
     session: &SessionId,
     until: &Until,
     timeout_ms: Option<u64>,
-) -> Result<WaitReply, Trouble> {
+) -> Result<WaitReply, NoAnswer> {
     let deadline = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
     let reply = |outcome, exit, line| Ok(WaitReply { outcome, exit, line, problem: None });
     let mut idle: Option<Instant> = None;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use abide_journal::snapshot;
 use abide_model::Doing;
-use abide_model::activity::{self, Evidence};
+use abide_model::activity::{self, ActivityEvidence};
 use abide_model::watching::{Watched, WatcherInput};
 use abide_places::tmux::TmuxPane;
 use abide_places::tmux::pane_process::{Heard, InPane};
 use abide_sys::clock;
-use abide_wire::protocol::{Activity, EvidenceReply, Snapshot, Statement};
+use abide_wire::protocol::{ActivityReport, EvidenceReply, Snapshot, SourceReport};
 
 use super::{Tmux, drawing, size, waiting};
 
@@ -38,23 +38,23 @@ impl Tmux {
         let because =
             "nothing says; what a program says through its terminal does not get out of tmux".to_owned();
         let for_ms = waiting::quiet_ms(pane);
-        let activity = Activity { state: Doing::Unknown, for_ms, because, question: None };
+        let activity = ActivityReport { state: Doing::Unknown, for_ms, because, question: None };
         EvidenceReply { activity, statements: Vec::new() }
     }
 }
 
-fn reply(evidence: &[Evidence], quiet: Duration) -> EvidenceReply {
+fn reply(evidence: &[ActivityEvidence], quiet: Duration) -> EvidenceReply {
     let millis = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     let activity::Activity { doing, age, because, question, .. } =
         activity::decide(evidence, quiet, Doing::Unknown);
-    let statement = |one: &Evidence| Statement {
+    let statement = |one: &ActivityEvidence| SourceReport {
         source: one.source,
         says: one.says,
         for_ms: millis(one.age),
         detail: one.detail.clone(),
     };
     EvidenceReply {
-        activity: Activity { state: doing, for_ms: millis(age), because, question },
+        activity: ActivityReport { state: doing, for_ms: millis(age), because, question },
         statements: evidence.iter().map(statement).collect(),
     }
 }

@@ -12,15 +12,16 @@ mod startup;
 
 use std::time::{Duration, Instant};
 
-use abide_journal::rebuild::Program;
+use abide_journal::rebuild::ProgramContinuity;
 use abide_model::Doing;
-use abide_model::activity::{self as model, Background, Evidence, Says, Source};
+use abide_model::activity::{self as model, ActivityEvidence, Background, Says, Source};
 use abide_model::watching::{HookReport, INFERRED, Watcher, WatcherInput};
 use abide_sys::clock;
 use abide_term::row_text;
 use abide_term::{ProgramState, ProgramStatus, Term, TermEvent};
 use abide_wire::protocol::{
-    Activity, Done, Event, Evidence as EvidenceOf, EvidenceReply, Refusal, Statement, WaitOutcome, error_code,
+    ActivityReport, Done, Event, EvidenceReply, GetEvidence as EvidenceOf, RequestRefusal, SourceReport,
+    WaitOutcome, error_code,
 };
 use abide_wire::session::SessionId;
 use abide_wire::{hook_report_file, reporter};
@@ -28,7 +29,7 @@ use abide_wire::{hook_report_file, reporter};
 pub(crate) use self::file_watch::FileWatch;
 
 use self::processes::Processes;
-use self::startup::{Signs, Starting};
+use self::startup::{Starting, StartupSigns};
 use crate::screen::bar::Mark;
 use crate::server::Server;
 use crate::server::client::ClientId;
@@ -63,7 +64,7 @@ pub(crate) struct Watching {
     typed: Option<Instant>,
     /// Something was entered since this mux watches.
     entered: bool,
-    evidence: Vec<Evidence>,
+    evidence: Vec<ActivityEvidence>,
     looked: Instant,
     /// What came out of it, and since when.
     belief: model::Activity,
@@ -75,14 +76,16 @@ impl Watching {
     /// said to that.
     pub fn new(
         watcher: Option<Box<dyn Watcher>>,
-        program: Program,
+        program: ProgramContinuity,
         said: Option<&ProgramStatus>,
         now: Instant,
     ) -> Self {
-        let is_new_agent = watcher.is_some() && program == Program::New;
+        let is_new_agent = watcher.is_some() && program == ProgramContinuity::New;
         Self {
             watcher,
-            said: said.filter(|_| program == Program::Same).map(|status| (status.state.clone(), now)),
+            said: said
+                .filter(|_| program == ProgramContinuity::Same)
+                .map(|status| (status.state.clone(), now)),
             starting: is_new_agent.then(|| Starting::new(now)),
             wrote: None,
             processes: Processes::default(),
@@ -176,7 +179,7 @@ impl Watching {
 
     /// When to look again at an agent that takes no input yet.
     fn look_at_start(&mut self, pid: i32, is_known: bool, is_raw: bool, now: Instant) -> Option<Duration> {
-        let signs = Signs { pid, wrote: self.wrote, is_known, is_raw };
+        let signs = StartupSigns { pid, wrote: self.wrote, is_known, is_raw };
         let again = self.starting.as_mut()?.look(&signs, now);
         if again.is_none() {
             self.starting = None;
@@ -196,7 +199,8 @@ impl MuxSession {
     fn look(&mut self, now: Instant) -> (bool, Option<(String, &'static str)>) {
         let quiet = self.quiet_for(now);
         let watching = &mut self.watching;
-        let mut evidence: Vec<Evidence> = said(watching.said.as_ref(), &self.term, now).into_iter().collect();
+        let mut evidence: Vec<ActivityEvidence> =
+            said(watching.said.as_ref(), &self.term, now).into_iter().collect();
         let mut conversation = None;
         if let Some(watcher) = &mut watching.watcher {
             let lines = watching.unseen.then(|| lines(&self.term));
@@ -236,19 +240,19 @@ impl MuxSession {
     }
 
     /// What the session is doing.
-    pub fn activity(&self, now: Instant) -> Activity {
+    pub fn activity(&self, now: Instant) -> ActivityReport {
         let for_ms = |since: Instant| millis(now.saturating_duration_since(since));
         if let Some(exit) = self.exit {
             let (for_ms, because) = (for_ms(self.exited_at().unwrap_or(now)), exit.to_string());
-            return Activity { state: Doing::Exited, for_ms, because, question: None };
+            return ActivityReport { state: Doing::Exited, for_ms, because, question: None };
         }
         let model::Activity { doing, because, question, .. } = self.watching.belief.clone();
-        Activity { state: doing, for_ms: for_ms(self.watching.since), because, question }
+        ActivityReport { state: doing, for_ms: for_ms(self.watching.since), because, question }
     }
 }
 
 /// What the program says through its terminal.
-fn said(said: Option<&(ProgramState, Instant)>, term: &Term, now: Instant) -> Option<Evidence> {
+fn said(said: Option<&(ProgramState, Instant)>, term: &Term, now: Instant) -> Option<ActivityEvidence> {
     let ((state, since), status) = (said?, term.status()?);
     let says = match state {
         ProgramState::Working => Says::Working,
@@ -265,7 +269,7 @@ fn said(said: Option<&(ProgramState, Instant)>, term: &Term, now: Instant) -> Op
     };
     let age = now.saturating_duration_since(*since);
     let question = status.message.clone().or_else(|| status.title.clone());
-    Some(Evidence { source: Source::Program, says, age, detail, question })
+    Some(ActivityEvidence { source: Source::Program, says, age, detail, question })
 }
 
 fn lines(term: &Term) -> Vec<String> {
@@ -345,7 +349,7 @@ impl Server {
     }
 
     /// Writes down what a session is doing now.
-    fn note_activity(&mut self, index: usize, activity: &Activity) {
+    fn note_activity(&mut self, index: usize, activity: &ActivityReport) {
         let session = &self.sessions[index];
         let is_told = session.watching.belief.source.is_some_and(|source| source != Source::Processes);
         let detail = match activity.state {
@@ -361,10 +365,10 @@ impl Server {
 
     /// A hook tells something. Only the session's own agent is listened to: what it runs inherits its environment, and
     /// may be an agent with hooks and a conversation of its own.
-    pub fn on_report(&mut self, client: ClientId, report: &HookReport) -> Result<Done, Refusal> {
+    pub fn on_report(&mut self, client: ClientId, report: &HookReport) -> Result<Done, RequestRefusal> {
         let refused = |why: String| {
             tracing::info!(session = %report.session, event = report.event, "report refused: {why}");
-            Err(Refusal::new(error_code::BAD_REQUEST, why))
+            Err(RequestRefusal::new(error_code::BAD_REQUEST, why))
         };
         if report.generation != self.generation {
             return refused(format!("it is of run {}, and this is {}", report.generation, self.generation));
@@ -386,11 +390,11 @@ impl Server {
     }
 
     /// What is said about a session, by whom.
-    pub fn evidence(&mut self, ask: &EvidenceOf) -> Result<EvidenceReply, Refusal> {
+    pub fn evidence(&mut self, ask: &EvidenceOf) -> Result<EvidenceReply, RequestRefusal> {
         self.look_closely();
         let session = self.session(&ask.session).ok_or_else(|| no_such_session(&ask.session))?;
         let since = millis(self.now.saturating_duration_since(session.watching.looked));
-        let statement = |evidence: &Evidence| Statement {
+        let statement = |evidence: &ActivityEvidence| SourceReport {
             source: evidence.source,
             says: evidence.says,
             for_ms: millis(evidence.age) + since,

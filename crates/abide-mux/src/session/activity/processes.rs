@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use abide_model::activity::{Evidence, SHELL_WAITS, Says, Source};
+use abide_model::activity::{ActivityEvidence, SHELL_WAITS, Says, Source};
 use abide_sys::process::{self, Stat};
 
 /// Output with gaps shorter than this goes on.
@@ -42,9 +42,9 @@ impl Processes {
         program: &str,
         quiet: Duration,
         now: Instant,
-    ) -> (Option<Evidence>, Option<Duration>) {
+    ) -> (Option<ActivityEvidence>, Option<Duration>) {
         let evidence = |says, age, detail| {
-            Some(Evidence { source: Source::Processes, says, age, detail, question: None })
+            Some(ActivityEvidence { source: Source::Processes, says, age, detail, question: None })
         };
         let stretch =
             self.output.map_or(Duration::ZERO, |(began, last)| last.saturating_duration_since(began));

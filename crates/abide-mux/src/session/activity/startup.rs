@@ -25,7 +25,7 @@ pub(crate) struct Starting {
 }
 
 /// What a look at it needs to know besides.
-pub(crate) struct Signs {
+pub(crate) struct StartupSigns {
     pub pid: i32,
     /// When it last wrote something, if it has.
     pub wrote: Option<Instant>,
@@ -39,7 +39,7 @@ impl Starting {
     }
 
     /// When to look again; `None` when it takes input.
-    pub fn look(&mut self, signs: &Signs, now: Instant) -> Option<Duration> {
+    pub fn look(&mut self, signs: &StartupSigns, now: Instant) -> Option<Duration> {
         let tree = process::tree(signs.pid);
         let ticks: u64 = tree.iter().map(|process| process.ticks).sum();
         let used = ticks.saturating_sub(std::mem::replace(&mut self.ticks, ticks));

@@ -10,7 +10,7 @@ use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals;
 use abide_sys::signals::SignalFd;
 use abide_wire::instance_dir::InstanceDir;
-use abide_wire::session::{Exit, SpawnSpec};
+use abide_wire::session::{ProcessExit, SpawnSpec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid};
 
@@ -29,7 +29,7 @@ const OF_THE_TERMINAL: [i32; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, l
 
 /// Why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum EndCause {
     /// Of its own accord.
     Itself,
     /// The instance was stopped by the operator.
@@ -46,8 +46,8 @@ pub enum Cause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// The exit of its process.
-    pub exit: Exit,
-    pub cause: Cause,
+    pub exit: ProcessExit,
+    pub cause: EndCause,
     /// The daemons that were ended with it.
     pub daemons: Vec<Daemon>,
 }
@@ -90,7 +90,7 @@ impl PaneSession {
 
     /// Waits for the session to end, by itself or because somebody wants it to, and for all that it started.
     pub fn wait(&self) -> io::Result<End> {
-        let (mut exit, mut cause, mut ending) = (None, Cause::Itself, None::<Ending>);
+        let (mut exit, mut cause, mut ending) = (None, EndCause::Itself, None::<Ending>);
         loop {
             let until = ending.as_ref().map(Ending::deadline);
             poll::wait(&mut [PollFd::new(&self.signals, PollFlags::IN)], until)?;
@@ -107,7 +107,7 @@ impl PaneSession {
                 && ending.advance(None, now)
             {
                 // What can not be killed can not be waited for either.
-                let exit = self.reap()?.or(exit).unwrap_or(Exit::Signal(libc::SIGKILL));
+                let exit = self.reap()?.or(exit).unwrap_or(ProcessExit::Signal(libc::SIGKILL));
                 return Ok(End { exit, cause, daemons: std::mem::take(&mut ending.daemons) });
             }
         }
@@ -120,12 +120,12 @@ impl PaneSession {
 
     /// Why the session is to end, if somebody wants it to. What ends a login or a machine tells the session and its parent
     /// at the same time, and the session may be faster: whoever judges an end asks again.
-    pub fn asked(&self) -> io::Result<Option<Cause>> {
+    pub fn asked(&self) -> io::Result<Option<EndCause>> {
         let mut asked = None;
         while let Some(signal) = self.signals.next()? {
             asked = match cause_of(signal) {
                 // A server that is told to end takes its terminals away, and that may be heard first.
-                Some(Cause::Terminated) => Some(Cause::Terminated),
+                Some(EndCause::Terminated) => Some(EndCause::Terminated),
                 cause => asked.or(cause),
             };
         }
@@ -133,7 +133,7 @@ impl PaneSession {
     }
 
     /// Reaps whatever ended; gives the session's exit if that was among it.
-    fn reap(&self) -> io::Result<Option<Exit>> {
+    fn reap(&self) -> io::Result<Option<ProcessExit>> {
         let mut exit = None;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -146,17 +146,17 @@ impl PaneSession {
     }
 }
 
-fn cause_of(signal: i32) -> Option<Cause> {
+fn cause_of(signal: i32) -> Option<EndCause> {
     match signal {
-        libc::SIGTERM => Some(Cause::Terminated),
-        libc::SIGHUP => Some(Cause::HungUp),
-        signal if signal == STOP.as_raw() => Some(Cause::Stopped),
-        signal if signal == CLOSE.as_raw() => Some(Cause::Closed),
+        libc::SIGTERM => Some(EndCause::Terminated),
+        libc::SIGHUP => Some(EndCause::HungUp),
+        signal if signal == STOP.as_raw() => Some(EndCause::Stopped),
+        signal if signal == CLOSE.as_raw() => Some(EndCause::Closed),
         _ => None,
     }
 }
 
-fn exit_of(status: WaitStatus) -> Option<Exit> {
-    let signal = || status.terminating_signal().map(Exit::Signal);
-    status.exit_status().map(Exit::Code).or_else(signal)
+fn exit_of(status: WaitStatus) -> Option<ProcessExit> {
+    let signal = || status.terminating_signal().map(ProcessExit::Signal);
+    status.exit_status().map(ProcessExit::Code).or_else(signal)
 }
