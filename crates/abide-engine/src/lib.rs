@@ -10,8 +10,8 @@ pub mod log;
 pub mod reconcile;
 pub mod running;
 pub mod start;
-pub mod substrate;
 pub mod target;
 pub mod trees;
 
+pub use abide_places::substrate;
 pub use error::Error;

@@ -18,7 +18,6 @@ use abide_wire::supervisor_lock::InstanceClaim;
 use crate::end::{finish, trash};
 use crate::error::Error;
 use crate::running::{connect, liveness};
-use crate::substrate;
 use crate::substrate::Survey;
 use crate::trees;
 
@@ -74,7 +73,7 @@ pub fn reconcile_beside(
             changed |= settle(store, config, instance, &survey);
         }
     }
-    substrate::sweep(store, &survey);
+    abide_places::tmux::sweep(store, &survey);
     changed |= trim(store, config, &entries);
     if let Err(error) = store.sweep() {
         tracing::warn!("sweep: {error}");

@@ -3,6 +3,8 @@
 
 pub mod differences;
 pub mod environment;
+mod in_capsule;
+mod in_tmux;
 pub mod launch;
 pub mod load;
 pub mod moved;

@@ -2,12 +2,24 @@
 
 pub mod boot_service;
 mod bus;
+pub mod capsule;
 mod cgroup;
+pub mod keepers;
 mod login;
 mod moving;
 pub mod scope;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use abide_model::vars;
 
 pub(crate) use bus::escaped;
 pub use login::{Inspector, Login};
 pub(crate) use login::{answers, eventually};
 pub use moving::{move_instance, move_server, move_spared};
+
+pub fn shell(env: &BTreeMap<OsString, OsString>) -> String {
+    let set = env.get(OsStr::new(vars::SHELL)).map(|shell| shell.to_string_lossy().into_owned());
+    set.filter(|shell| shell.starts_with('/')).unwrap_or_else(|| "/bin/sh".to_owned())
+}

@@ -1,4 +1,6 @@
 //! Where instances live, and what it takes to keep them there.
 
+pub mod connect;
 pub mod host;
+pub mod substrate;
 pub mod tmux;

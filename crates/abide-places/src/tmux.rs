@@ -8,8 +8,10 @@
 //! move each pane into a scope of the user manager, which ends with the last logout where linger is off.
 
 mod attach;
+pub mod enter;
 mod pane;
 pub mod pane_process;
+mod sessions;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
@@ -26,6 +28,8 @@ use rustix::io::Errno;
 
 pub use attach::TmuxClient;
 pub use pane::{GENERATION, HOME, ID, SESSION, TmuxPane, home_mark};
+pub(crate) use sessions::Tmux;
+pub use sessions::sweep;
 
 use crate::host::{answers, eventually};
 

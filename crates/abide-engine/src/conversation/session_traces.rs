@@ -6,6 +6,7 @@ use std::fs;
 use abide_agents::{Agent, FirstTurn, Typed};
 use abide_journal::rebuild;
 use abide_model::{Session, Timestamp};
+use abide_places::tmux::enter;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::Snapshot;
 use serde::Deserialize;
@@ -55,7 +56,7 @@ pub(crate) fn screen(instance_dir: &InstanceDir, session: &Session) -> String {
     let running = running().map(|screen| screen.lines);
     let last = || {
         rebuild::last_screen(&instance_dir.journal(&session.id))
-            .or_else(|| substrate::pane::last_screen(instance_dir, &session.id))
+            .or_else(|| enter::last_screen(instance_dir, &session.id))
     };
     running.or_else(last).unwrap_or_default().join(" ")
 }

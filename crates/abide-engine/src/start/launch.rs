@@ -8,13 +8,16 @@ use abide_config::{Name, Settings, Workspace};
 use abide_model::session::SessionExit;
 use abide_model::status::StatusRefusal;
 use abide_model::{Instance, InstanceId, Session, StatusEvent, Substrate, vars};
+use abide_places::host;
 use abide_places::host::scope::ScopeOutcome;
+use abide_places::tmux::TmuxServer;
 use abide_store::Store;
 use abide_sys::clock;
 use abide_wire::os_text::OsText;
 use abide_wire::session::{SpawnSpec, TerminalSize};
 use abide_wire::supervisor_lock::InstanceClaim;
 
+use super::{in_capsule, in_tmux};
 use crate::conversation::begin;
 use crate::end::{finish, trash};
 use crate::error::Error;
@@ -22,7 +25,7 @@ use crate::running::{connect, processes};
 use crate::start::environment;
 use crate::start::secrets;
 use crate::start::secrets::SecretError;
-use crate::{substrate, trees};
+use crate::trees;
 
 /// What a start needs to know beyond the instance itself.
 pub struct LaunchContext<'a> {
@@ -138,7 +141,7 @@ fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome,
     }
     let instance = &trees::ready(ctx, instance)?;
     let mut report = LaunchReport::default();
-    let isolation = substrate::launch(ctx, instance, &mut report)?;
+    let isolation = launch_on_substrate(ctx, instance, &mut report)?;
     match isolation {
         ScopeOutcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
         _ => tracing::info!(id = %instance.id, "{isolation}"),
@@ -193,8 +196,7 @@ pub(crate) fn spec(
     if let Some(agent) = &session.agent {
         env.insert(vars::ABIDE_AGENT.into(), agent.into());
     }
-    let mut meta =
-        serde_json::json!({ "agent": session.agent, "shell": [crate::start::load::shell(&ctx.env)] });
+    let mut meta = serde_json::json!({ "agent": session.agent, "shell": [host::shell(&ctx.env)] });
     let argv = match begin::prepare(ctx, instance, session, &mut env)? {
         Some(launch) => {
             warnings.extend(launch.notices);
@@ -213,4 +215,23 @@ pub(crate) fn spec(
         umask: None,
         meta,
     })
+}
+
+/// Starts the sessions of `instance` on what it wishes for, or else in a capsule; gives how it was placed.
+fn launch_on_substrate(
+    ctx: &LaunchContext<'_>,
+    instance: &Instance,
+    report: &mut LaunchReport,
+) -> Result<ScopeOutcome, Error> {
+    if instance.recipe.substrate == Substrate::Tmux {
+        match TmuxServer::check() {
+            Ok(()) => return in_tmux::launch(ctx, instance, report),
+            Err(why) => {
+                report
+                    .warnings
+                    .push(format!("tmux can not be used, so abide's own capsule holds the sessions: {why}"));
+            }
+        }
+    }
+    in_capsule::launch(ctx, instance, report)
 }

@@ -226,7 +226,7 @@ pub(crate) fn argv(
     extra: &[String],
 ) -> Vec<String> {
     let mut argv = match program {
-        Program::Shell => vec![shell(env)],
+        Program::Shell => vec![abide_places::host::shell(env)],
         Program::Command(word) => vec![word.clone()],
         Program::Agent(name) => {
             let described = settings.agents.get(name.as_str());
@@ -243,11 +243,6 @@ pub(crate) fn argv(
     };
     argv.extend_from_slice(extra);
     argv
-}
-
-pub fn shell(env: &BTreeMap<OsString, OsString>) -> String {
-    let set = env.get(OsStr::new(vars::SHELL)).map(|shell| shell.to_string_lossy().into_owned());
-    set.filter(|shell| shell.starts_with('/')).unwrap_or_else(|| "/bin/sh".to_owned())
 }
 
 fn instance(

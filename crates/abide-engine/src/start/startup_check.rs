@@ -7,6 +7,7 @@ use abide_journal::rebuild;
 use abide_model::activity::Source;
 use abide_model::session_end::{Meaning, SOON};
 use abide_model::{Instance, InstanceId, Session};
+use abide_places::tmux::enter;
 use abide_store::Store;
 use abide_wire::exit_record::{ExitRecord, RecordedSession};
 use abide_wire::instance_dir::InstanceDir;
@@ -17,7 +18,6 @@ use crate::conversation::agent_environment::agent_of;
 use crate::conversation::current;
 use crate::end::session_end;
 use crate::running::connect;
-use crate::substrate;
 
 /// How long an agent is watched after its start before it counts as up.
 const WATCHED: Duration = Duration::from_secs(3);
@@ -83,8 +83,7 @@ fn is_soon(recorded: &RecordedSession, record: &ExitRecord) -> bool {
 /// What is on the session's last screen.
 fn last_words(instance_dir: &InstanceDir, recorded: &RecordedSession) -> Vec<String> {
     let journaled = rebuild::last_screen(&instance_dir.journal(&recorded.id));
-    let mut lines =
-        journaled.or_else(|| substrate::pane::last_screen(instance_dir, &recorded.id)).unwrap_or_default();
+    let mut lines = journaled.or_else(|| enter::last_screen(instance_dir, &recorded.id)).unwrap_or_default();
     lines.retain(|line| !line.trim().is_empty());
     lines
 }

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use abide_engine::end::finish;
 use abide_engine::running::connect;
-use abide_engine::substrate::pane;
 use abide_engine::{activity, reconcile};
 use abide_keeper as keeper;
 use abide_keeper::KeeperArgs;
 use abide_model::InstanceId;
 use abide_mux as mux;
+use abide_places::tmux::enter;
 use abide_store::ReadError;
 
 use crate::context::Context;
@@ -88,7 +88,7 @@ fn enter(rest: &[OsString]) -> VerbResult {
     let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
     let session = rest.get(1).map(|_| word(rest, 1)).transpose()?;
     let session = session.map(str::parse).transpose().map_err(CommandError::usage)?;
-    let entered = pane::run(&context.store, id, session, &std::env::current_exe()?);
+    let entered = enter::run(&context.store, id, session, &std::env::current_exe()?);
     entered.map_err(|error| {
         // Its own words are gone with the pane.
         tracing::error!(%id, "the pane ends: {error}");

@@ -7,12 +7,12 @@ use abide_journal::snapshot;
 use abide_model::Doing;
 use abide_model::activity::{self, ActivityEvidence};
 use abide_model::watching::{Watched, WatcherInput};
-use abide_places::tmux::TmuxPane;
-use abide_places::tmux::pane_process::{Heard, InPane};
 use abide_sys::clock;
 use abide_wire::protocol::{ActivityReport, EvidenceReply, Snapshot, SourceReport};
 
 use super::{Tmux, drawing, size, waiting};
+use crate::tmux::TmuxPane;
+use crate::tmux::pane_process::{Heard, InPane};
 
 impl Tmux {
     /// What the session in `pane` is doing, and who says so. `None` where nothing says.

@@ -1,6 +1,5 @@
 //! Sessions in a tmux server: a tmux session for each instance, a pane for each session.
 
-mod launch;
 mod waiting;
 mod watching;
 
@@ -16,8 +15,6 @@ use abide_journal::snapshot;
 use abide_keeper::OperatorStop;
 use abide_model::InstanceId;
 use abide_model::liveness::SupervisorLock;
-use abide_places::tmux::pane_process::{CLOSE, STOP};
-use abide_places::tmux::{TmuxPane, TmuxServer, home_mark};
 use abide_store::Store;
 use abide_sys::process;
 use abide_term::input::keys;
@@ -31,9 +28,9 @@ use abide_wire::session::{ProcessExit, SessionId, TerminalSize};
 use abide_wire::supervisor_lock::{PaneLock, supervisor_lock};
 use rustix::process::{Pid, Signal, kill_process};
 
-pub(super) use launch::launch;
-
-use super::{NoAnswer, Substrate, Survey};
+use crate::substrate::{NoAnswer, Substrate, Survey};
+use crate::tmux::pane_process::{CLOSE, STOP};
+use crate::tmux::{TmuxPane, TmuxServer, home_mark};
 
 /// How long the sessions may take to end: their grace, and the saving of what they showed.
 const TO_STOP: Duration = Duration::from_secs(12);
@@ -42,7 +39,7 @@ const TO_STOP: Duration = Duration::from_secs(12);
 const TO_RETURN: Duration = Duration::from_millis(500);
 
 /// A run of an instance in a tmux server.
-pub(super) struct Tmux {
+pub(crate) struct Tmux {
     home: String,
     server: TmuxServer,
     survey: Survey,
@@ -115,7 +112,7 @@ impl Tmux {
             cwd: recorded.map(|session| session.cwd.clone()),
             process_cwd: None,
             id,
-            pid: super::pane::child(pane.pid).unwrap_or(pane.pid),
+            pid: crate::tmux::enter::child(pane.pid).unwrap_or(pane.pid),
             size: size(pane),
             title: abide_model::sanitised(&pane.title).to_string(),
             exit: None,

@@ -3,10 +3,6 @@
 //! There are two: abide's own capsule, and a tmux server for those who live in tmux. Which one a run is on is told by its
 //! exit record; what the operator wished for is in the recipe, and may not have been to be had.
 
-mod capsule;
-pub mod pane;
-mod tmux;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use abide_client::{AttachEnd, AttachOptions, ClientError};
 use abide_config::Settings;
 use abide_keeper::OperatorStop;
+use abide_model::InstanceId;
 use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
-use abide_model::{Instance, InstanceId, Substrate as Wish};
-use abide_places::host::scope::ScopeOutcome;
-use abide_places::tmux::{TmuxPane, TmuxServer};
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
@@ -27,11 +21,10 @@ use abide_wire::protocol::{
     CallError, EvidenceReply, Input, RequestRefusal, Snapshot, SnapshotReply, StatusReply, Until, WaitReply,
 };
 
-pub use tmux::sweep;
-
-use crate::error::Error;
-use crate::running::connect;
-use crate::start::launch::{LaunchContext, LaunchReport};
+use crate::connect;
+use crate::host::capsule::Capsule;
+use crate::tmux::Tmux;
+use crate::tmux::{TmuxPane, TmuxServer};
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +52,7 @@ pub enum NoAnswer {
 
 /// The sessions of one run of an instance. Dropping it, or whatever it gives out, ends none of them.
 pub trait Substrate {
-    /// The lock of whatever supervises the run. [`crate::running::liveness`] says what it means.
+    /// The lock of whatever supervises the run. The engine says what it means.
     fn lock(&self) -> SupervisorLock;
 
     /// The processes that sessions, and whatever left them, are children of.
@@ -120,35 +113,16 @@ impl Survey {
         match ExitRecord::read(&instance_dir)
             .ok()
             .flatten()
-            .and_then(|record| tmux::Tmux::new(&instance_dir, record, self))
+            .and_then(|record| Tmux::new(&instance_dir, record, self))
         {
             Some(tmux) => Box::new(tmux),
-            None => Box::new(capsule::Capsule(instance_dir)),
+            None => Box::new(Capsule(instance_dir)),
         }
     }
 
-    fn panes(&self, server: &TmuxServer) -> ServerPanes {
+    pub(crate) fn panes(&self, server: &TmuxServer) -> ServerPanes {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || Arc::new(server.panes().map_err(|error| error.to_string()));
         seen.entry(server.socket().to_owned()).or_insert_with(look).clone()
     }
-}
-
-/// Starts the sessions of `instance` on what it wishes for, or else in a capsule; gives how it was placed.
-pub(crate) fn launch(
-    ctx: &LaunchContext<'_>,
-    instance: &Instance,
-    report: &mut LaunchReport,
-) -> Result<ScopeOutcome, Error> {
-    if instance.recipe.substrate == Wish::Tmux {
-        match TmuxServer::check() {
-            Ok(()) => return tmux::launch(ctx, instance, report),
-            Err(why) => {
-                report
-                    .warnings
-                    .push(format!("tmux can not be used, so abide's own capsule holds the sessions: {why}"));
-            }
-        }
-    }
-    capsule::launch(ctx, instance, report)
 }

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use abide_model::Doing;
 use abide_model::SessionId;
 use abide_model::activity::{self, Background};
-use abide_places::tmux::TmuxPane;
 use abide_sys::clock;
 use abide_wire::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
 
-use super::{NoAnswer, Substrate, Tmux, size};
-use crate::substrate::pane;
+use super::{Tmux, size};
+use crate::substrate::{NoAnswer, Substrate};
+use crate::tmux::TmuxPane;
+use crate::tmux::enter;
 
 /// How often tmux is asked.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -96,7 +97,7 @@ fn new_line(tmux: &Tmux, session: &SessionId, pane: &TmuxPane, text: &str) -> Op
 /// How many rows at the top of the screen an earlier run left. Where they cannot be told from others any more, as after the
 /// program has cleared the screen, all rows count as new.
 fn rows_of_earlier_run(tmux: &Tmux, session: &SessionId, pane: &TmuxPane) -> Option<usize> {
-    let past = pane::past(&tmux.instance_dir, session, size(pane)).filter(|_| !pane.alternate)?;
+    let past = enter::past(&tmux.instance_dir, session, size(pane)).filter(|_| !pane.alternate)?;
     let all = tmux.screen(session, &Snapshot { scrollback: true, ..Snapshot::default() }).ok()?;
     let left = all.lines.starts_with(&past).then_some(past.len())?;
     Some(left.saturating_sub(all.scrollback_lines))

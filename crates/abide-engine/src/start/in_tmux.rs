@@ -5,6 +5,7 @@ use std::io;
 
 use abide_keeper::LaunchError;
 use abide_model::{Instance, SessionId, vars};
+use abide_places::connect;
 use abide_places::host::scope;
 use abide_places::host::scope::ScopeOutcome;
 use abide_places::tmux::pane_process::{LaunchSocket, Order, WaitingPane};
@@ -15,14 +16,13 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::SpawnSpec;
 
 use crate::error::Error;
-use crate::running::connect;
 use crate::start::launch::{LaunchContext, LaunchReport, NotStarted, spec};
 
 /// Starts a tmux session for `instance` with a pane for each of its sessions.
 ///
 /// All panes are there before the first is told what to run: one that ends at once must not take the session with it,
 /// and the server must be where it survives before anything depends on that.
-pub(in crate::substrate) fn launch(
+pub(super) fn launch(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,

@@ -10,9 +10,6 @@ use std::process::{Command, Stdio};
 
 use abide_journal::snapshot;
 use abide_model::{InstanceId, Session, vars};
-use abide_places::tmux::pane_process as pane;
-use abide_places::tmux::pane_process::{End, EndCause, InPane, Launcher, Order, PaneSession};
-use abide_places::tmux::{self, HOME, ID, SESSION, TmuxServer, home_mark};
 use abide_store::Store;
 use abide_sys::{atomic, clock, signals};
 use abide_wire::exit_record::{ExitRecord, StopReason};
@@ -22,8 +19,11 @@ use abide_wire::protocol::Snapshot;
 use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
 use abide_wire::supervisor_lock::PaneLock;
 
-use super::tmux::drawing;
-use crate::running::connect;
+use super::sessions::drawing;
+use crate::connect;
+use crate::tmux::pane_process as pane;
+use crate::tmux::pane_process::{End, EndCause, InPane, Launcher, Order, PaneSession};
+use crate::tmux::{self, HOME, ID, SESSION, TmuxServer, home_mark};
 
 /// What tmux says about the terminal that a session is in. It is true, unlike what was inherited from outside.
 const OF_THE_PANE: [&str; 5] =
@@ -176,7 +176,7 @@ fn panes_of(server: &TmuxServer, id: InstanceId, home: &str) -> io::Result<Vec<t
 }
 
 /// The end of what a session showed when it last ended in a pane.
-pub(crate) fn last_screen(instance_dir: &InstanceDir, session: &SessionId) -> Option<Vec<String>> {
+pub fn last_screen(instance_dir: &InstanceDir, session: &SessionId) -> Option<Vec<String>> {
     let past = std::fs::read(instance_dir.scrollback(session)).ok()?;
     let size = TerminalSize { cols: 200, rows: 50 };
     snapshot::drawn_by(session, size, &past, &Snapshot::default()).ok().map(|screen| screen.lines)
@@ -201,7 +201,7 @@ fn beside(store: &Store, id: InstanceId, server: &TmuxServer, home: &str) -> io:
     let panes = panes_of(server, id, home)?;
     let sessions = panes.iter().filter(|pane| !pane.session.is_empty());
     let mut env = sessions.filter_map(|pane| environment(child(pane.pid)?)).next().unwrap_or_default();
-    let (shell, cwd) = (crate::start::load::shell(&env), std::env::current_dir()?);
+    let (shell, cwd) = (crate::host::shell(&env), std::env::current_dir()?);
     let added = store.update(id, |instance| -> Result<_, abide_store::Error> {
         let id = instance.new_session_id();
         let argv = vec![shell.clone()];
