@@ -81,7 +81,7 @@ fn every_status_meets_every_event_as_the_table_says() {
 
 #[test]
 fn every_event_has_a_row_in_the_table() {
-    let source = include_str!("../status.rs").split_once("pub enum Event {").unwrap().1;
+    let source = include_str!("../status.rs").split_once("pub enum StatusEvent {").unwrap().1;
     let lines = source.lines().take_while(|line| *line != "}").filter_map(|line| line.strip_prefix("    "));
     let declared: Vec<_> = lines
         .filter(|line| line.starts_with(char::is_uppercase))
