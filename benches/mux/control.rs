@@ -35,7 +35,7 @@ impl Control {
     pub fn tell(&self, name: &str, command: &str) -> Result<()> {
         self.socket
             .send_to(command.as_bytes(), self.dir.join(name))
-            .map_err(|err| format!("the program in {name} can not be told `{command}`: {err}"))?;
+            .map_err(|err| format!("the program in {name} cannot be told `{command}`: {err}"))?;
         Ok(())
     }
 

@@ -140,7 +140,7 @@ fn redraw_all(out: &mut String, random: &mut Random) {
 }
 
 fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string can not fail.
+    // Writing to a string cannot fail.
     let _ = out.write_fmt(text);
 }
 

@@ -53,7 +53,7 @@ pub fn kill_belonging_to(dir: &str) -> Result<()> {
             return Ok(());
         }
         if deadline.remaining().is_zero() {
-            return Err(format!("{} processes that carry {dir} can not be killed", found.len()).into());
+            return Err(format!("{} processes that carry {dir} cannot be killed", found.len()).into());
         }
         for process in &found {
             if let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) {

@@ -1,23 +1,21 @@
 use abide_model::LaunchScope;
 
-use crate::common::{add_instance, sandbox};
+use crate::common::{add_instance, compare, sandbox, transcript};
 
 #[test]
 fn an_empty_store_says_how_to_begin() {
     let sandbox = sandbox();
-    assert!(sandbox.abide(["ls"]).ok().contains("abide load"));
+    let listed = transcript(&sandbox, &[], &["ls", "ls ."]);
     assert!(!sandbox.home().join("instances").exists(), "listing made directories");
+    let others = transcript(&sandbox, &[], &["conversations", "trash list", "workspace list"]);
+    compare("ls-empty", &(listed + &others));
 }
 
 #[test]
 fn instances_are_listed_with_their_status_and_scope() {
     let sandbox = sandbox();
     let id = add_instance(&sandbox, |instance| instance.name = Some("shop".into()));
-    let table = sandbox.abide(["ls"]).ok();
-    let row = table.lines().nth(1).unwrap();
-    for expected in [id.as_str(), "shop", "restorable (stopped)", sandbox.work().to_str().unwrap()] {
-        assert!(row.contains(expected), "{expected} is missing from:\n{table}");
-    }
+    compare("ls", &transcript(&sandbox, &[id], &["ls"]));
 }
 
 #[test]
@@ -48,7 +46,7 @@ fn a_list_is_narrowed_to_a_directory_or_a_workspace() {
     assert_eq!(listed(&["./api"]), [below.as_str()]);
     assert_eq!(listed(&["--scope", "shop"]), [shop.as_str()]);
     assert_eq!(listed(&[]).len(), 3);
-    assert!(sandbox.abide(["ls", "/nowhere"]).ok().contains("Nothing was launched from there"));
+    assert_eq!(listed(&["/nowhere"]), [""; 0]);
 }
 
 #[test]
@@ -71,7 +69,7 @@ fn a_damaged_instance_is_shown_beside_the_sound_ones_and_not_touched() {
     let listing = sandbox.abide(["ls", "--json"]).json();
     assert_eq!(listing["instances"][0]["id"], sound.as_str());
     assert_eq!(listing["damaged"][0]["name"], torn.as_str());
-    assert!(sandbox.abide(["ls"]).ok().contains("damaged"));
+    compare("ls-damaged", &transcript(&sandbox, &[sound, torn], &["ls"]));
     assert_eq!(std::fs::read(&manifest).unwrap(), &whole[..whole.len() / 2]);
 }
 
@@ -86,15 +84,16 @@ fn without_a_verb_and_without_a_terminal_the_instances_are_listed() {
 fn explain_says_why_and_how_it_came_about() {
     let sandbox = sandbox();
     let id = add_instance(&sandbox, |_| {});
-    let text = sandbox.abide(["explain", &id.as_str()[..4]]).ok();
-    assert!(
-        text.contains("is restorable (stopped)") && text.contains("because it was stopped for the night"),
-        "{text}"
+    assert_eq!(
+        sandbox.abide(["explain", &id.as_str()[..4]]).ok(),
+        sandbox.abide(["explain", id.as_str()]).ok()
     );
+    compare("explain", &transcript(&sandbox, &[id], &[&format!("explain {id}")]));
 }
 
 #[test]
 fn an_id_that_nothing_has_is_an_error_with_a_next_step() {
-    let complaint = sandbox().abide(["explain", "zzzzzzzz"]).fails(1);
-    assert!(complaint.contains("zzzzzzzz") && complaint.contains("abide ls"), "{complaint}");
+    let verbs = ["explain", "hardline", "resume", "peek", "stop", "eject", "trash show"];
+    let commands = verbs.map(|verb| format!("{verb} zzzzzzzz"));
+    compare("unknown-id", &transcript(&sandbox(), &[], &commands.each_ref().map(String::as_str)));
 }

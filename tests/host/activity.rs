@@ -120,7 +120,7 @@ fn what_the_agent_runs_and_what_ran_before_is_not_listened_to() {
     let id = host.load_agent("claude", &[]);
     host.tell(&id, "own|UserPromptSubmit");
     host.wait_for_activity(&id, "working");
-    for (line, why) in [("nested|Stop", "is not of this session"), ("late|Stop", "it is of run 0")] {
+    for (line, why) in [("nested|Stop", "is not of this session"), ("late|Stop", "it is from run 0")] {
         host.tell(&id, line);
         host.wait_for_screen(&id, &format!("called {}", line.replace('|', " ")));
         eventually("the refusal in the log", || host.log_text().contains(why).then_some(()));
@@ -220,7 +220,7 @@ fn what_an_agent_left_running_is_waited_for_unless_the_operator_says_otherwise()
     host.wait_for_activity(&id, "working");
     let complaint = host.abide(["wait", &id, "--idle", "--timeout", "0.2"]).fails(1);
     assert!(complaint.contains("registry says shell"), "{complaint}");
-    assert!(complaint.contains("--ignore-background does not wait for that"), "{complaint}");
+    assert!(complaint.contains("--ignore-background ignores that"), "{complaint}");
     host.abide(["wait", &id, "--idle", "--ignore-background", "--timeout", "20"]).ok();
     host.tell(&id, &format!("busy|{CLAUDE}"));
     eventually("its next turn", || {
@@ -320,7 +320,7 @@ fn a_shell_waits_for_a_command_or_runs_one() {
     let said = host.abide(["load", "bash", "--detach"]).ok();
     let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
     let row = host.wait_for_activity(&id, "idle");
-    assert_eq!(row["activity_because"], "its shell waits for a command");
+    assert_eq!(row["activity_because"], "its shell is waiting for a command");
     host.tell(&id, "yes | cat >/dev/null");
     let row = host.wait_for_activity(&id, "working");
     assert!(row["activity_because"].as_str().unwrap().contains("% of a processor"), "{row}");

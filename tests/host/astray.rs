@@ -23,7 +23,7 @@ fn a_resume_that_comes_up_in_another_conversation_is_reported_and_the_next_one_g
     let other = strayed["id"].as_str().unwrap();
     assert_ne!(other, wanted);
     assert_eq!(strayed["reason"], "came-up-elsewhere");
-    let told = format!("was told to resume {wanted} and came up in conversation {other}");
+    let told = format!("should have resumed {wanted}, but is in conversation {other}");
     assert!(resumed.contains(&told), "{resumed}");
     let explained = host.abide(["explain", &id]).ok();
     assert!(explained.contains(&told), "{explained}");
@@ -37,7 +37,7 @@ fn a_resume_that_comes_up_in_another_conversation_is_reported_and_the_next_one_g
     assert!(stopped.stderr.contains(&told), "{}", stopped.stderr);
     host.add_program("swallow", "exec claude --model opus \"$@\"");
     let resumed = host.resume(&id).stderr;
-    assert!(resumed.contains("when it last ran, claude was told to resume"), "{resumed}");
+    assert!(resumed.contains("in its last run, claude should have resumed"), "{resumed}");
     host.wait_for_screen(&id, "resumed: remember the milk");
     assert_eq!(astray(&host, &id), None);
     // What the agent goes to later by itself is followed as ever.

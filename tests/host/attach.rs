@@ -138,7 +138,7 @@ fn a_new_size_reaches_the_program() {
 }
 
 #[test]
-fn two_people_see_the_same_and_a_watcher_can_not_type() {
+fn two_people_see_the_same_and_a_watcher_cannot_type() {
     let host = unwatched_host();
     let id = host.load(&[]);
     let typist = sit_down(&host, &["hardline", &id]);
@@ -202,7 +202,7 @@ fn a_session_that_was_started_from_inside_is_addressed_like_any_other() {
 }
 
 #[test]
-fn a_terminal_that_can_not_draw_is_refused_before_anything_is_started() {
+fn a_terminal_that_cannot_draw_is_refused_before_anything_is_started() {
     let host = unwatched_host();
     let on_a_dumb_one = |args: &str| {
         let command = format!("TERM=dumb {} {args}", host.program().display());

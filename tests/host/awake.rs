@@ -38,7 +38,7 @@ fn the_machine_is_kept_awake_while_a_session_runs_and_no_longer() {
     wait_for_log(&host, &["--what=sleep:idle"]);
     eventually("explain to say so", || {
         let said = host.abide(["explain", &id]).stdout;
-        said.contains("keeps this machine from going to sleep (sleep:idle)").then_some(())
+        said.contains("keeps this machine awake (sleep:idle)").then_some(())
     });
     // A mux that dies takes its lock along, and the next one takes it again.
     kill("-KILL", host.pids(&id).mux);

@@ -183,7 +183,7 @@ for_each_agent![
 ];
 
 #[test]
-fn a_conversation_that_can_not_be_seen_is_resumed_by_the_id_that_the_operator_gave() {
+fn a_conversation_that_cannot_be_seen_is_resumed_by_the_id_that_the_operator_gave() {
     let host = machine();
     host.configure("[agents.foo]\nresume = [\"foo\", \"resume\", \"{id}\"]\n");
     let said = host.load_agent("foo", &["--", "--id", "somewhere"]);
@@ -368,7 +368,7 @@ fn a_described_agent_that_takes_an_id_is_given_one_and_resumed_by_it() {
     host.stop(&id);
     std::fs::remove_dir_all(host.path("home/.foo/sessions")).unwrap();
     let run = host.resume(&id);
-    assert!(run.stderr.contains("put back from abide's own copy"), "{}", run.stderr);
+    assert!(run.stderr.contains("restored from abide's copy"), "{}", run.stderr);
     host.wait_for_screen(&id, "resumed: remember the milk");
     assert_eq!(host.argvs("foo")[2], format!("resume {conversation}"));
 }
@@ -477,7 +477,7 @@ fn a_torn_transcript_is_resumed_and_its_loss_is_said() {
     torn.extend(b"{\"type\":\"assistant\",\"mess");
     std::fs::write(host.transcript(), torn).unwrap();
     let run = host.resume(&id);
-    assert!(run.stderr.contains("was cut off"), "{}", run.stderr);
+    assert!(run.stderr.contains("is incomplete"), "{}", run.stderr);
     host.wait_for_screen(&id, "resumed: whole");
 }
 
@@ -505,7 +505,7 @@ fn the_agents_directory_is_the_one_of_the_first_start_whatever_is_set_by_now() {
 }
 
 #[test]
-fn a_directory_that_an_agent_can_not_be_told_of_is_refused_and_never_looked_into() {
+fn a_directory_that_an_agent_cannot_be_told_of_is_refused_and_never_looked_into() {
     let host = described(r#"id.args = ["--id", "{id}"]"#);
     let [foo, gemini] = ["foo", "gemini"].map(|agent| host.load_agent(agent, &[]));
     for id in [&foo, &gemini] {
@@ -515,7 +515,7 @@ fn a_directory_that_an_agent_can_not_be_told_of_is_refused_and_never_looked_into
     let listed = |host: &Agents| host.abide(["conversations", "--json"]).json()["conversations"].clone();
     let before = listed(&host);
     assert_eq!(before.as_array().map(Vec::len), Some(2), "{before}");
-    for (agent, why) in [("foo", "`id.file` says where"), ("gemini", "must end in `.gemini`")] {
+    for (agent, why) in [("foo", "set `id.file` to where"), ("gemini", "must end in `.gemini`")] {
         host.abide(["config", "set", &format!("agents.{agent}.config_dir"), "~/elsewhere"]).ok();
         let complaint = host.abide(["load", agent, "--detach"]).fails(1);
         assert!(complaint.contains(why), "{complaint}");

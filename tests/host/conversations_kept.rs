@@ -24,7 +24,7 @@ fn a_transcript_that_the_agent_has_lost_is_put_back_before_the_resume() {
     assert_ne!(std::fs::metadata(&kept[0]).unwrap().ino(), std::fs::metadata(&transcript).unwrap().ino());
     std::fs::remove_dir_all(host.path("home/.claude")).unwrap();
     let run = host.resume(&id);
-    assert!(run.stderr.contains("put back from abide's own copy"), "{}", run.stderr);
+    assert!(run.stderr.contains("restored from abide's copy"), "{}", run.stderr);
     host.wait_for_screen(&id, "resumed: kept twice");
     assert_eq!(std::fs::metadata(&transcript).unwrap().mode() & 0o777, 0o600);
 }
@@ -54,7 +54,7 @@ fn a_transcript_that_was_damaged_is_put_back_and_the_damaged_one_kept() {
         damage(&transcript, std::fs::metadata(&transcript).unwrap().len() / 2);
         host.abide(["ls"]).ok();
         let run = host.resume(&id);
-        assert!(run.stderr.contains("was damaged and was put back from abide's own copy"), "{}", run.stderr);
+        assert!(run.stderr.contains("was damaged and was restored from abide's copy"), "{}", run.stderr);
         assert!(exists(format!("{}.damaged-1", transcript.display())), "{}", run.stderr);
         host.wait_for_screen(&id, "resumed: said last");
     }
@@ -122,7 +122,7 @@ fn what_is_in_a_database_is_kept_after_each_turn_though_nobody_looks_and_given_b
     host.stop(&id);
     lose_database(&host);
     let run = host.resume(&id);
-    assert!(run.stderr.contains("put back from abide's own copy"), "{}", run.stderr);
+    assert!(run.stderr.contains("restored from abide's copy"), "{}", run.stderr);
     host.wait_for_screen(&id, "resumed: the second");
     assert_eq!(host.conversation(&id), conversation);
     assert!(host.log().contains(&format!("resume: id={conversation} reason=conversation_data_present")));
@@ -152,7 +152,7 @@ db.commit()";
 }
 
 #[test]
-fn what_can_not_be_given_back_is_said_and_the_copy_stays() {
+fn what_cannot_be_given_back_is_said_and_the_copy_stays() {
     let mut host = machine();
     let id = host.load_agent("opencode", &[]);
     host.say(&id, "precious");
@@ -161,7 +161,7 @@ fn what_can_not_be_given_back_is_said_and_the_copy_stays() {
     lose_database(&host);
     host.add_program("opencode", "case $1 in import) echo no >&2; exit 1 ;; *) echo ready; cat ;; esac");
     let run = host.resume(&id);
-    assert!(run.stderr.contains("can not be put back: opencode: exit status 1: no"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot be put back: opencode: exit status 1: no"), "{}", run.stderr);
     assert!(extract(&host, &id).contains("precious"));
 }
 
@@ -220,7 +220,7 @@ fn bringing_all_back_stops_at_the_second_agent_that_is_not_logged_in() {
     }
     host.write("home/refuse.claude", REFUSED);
     let run = host.abide(["resume", "--all"]);
-    assert!(run.stderr.contains("2 did not come back, and 1 were not tried"), "{}", run.stderr);
+    assert!(run.stderr.contains("2 did not come back, and 1 were skipped"), "{}", run.stderr);
     assert_eq!(host.argvs("claude").len(), 5);
 }
 
@@ -303,7 +303,7 @@ fn a_fork_goes_on_with_a_copy_under_an_id_of_its_own() {
             let id = host.load_agent("gemini", &[]);
             host.say(&id, "no copies");
             let complaint = host.abide(["load", "--fork", &id, "--detach"]).fails(1);
-            assert!(complaint.contains("cannot go on with a copy"), "{complaint}");
+            assert!(complaint.contains("cannot copy a conversation"), "{complaint}");
         });
     });
 }

@@ -77,7 +77,7 @@ fn a_program_that_is_gone_is_said_to_be_missing_from_the_path() {
     host.abide(["stop", &id]).ok();
     std::fs::remove_file(host.path("bin/stub")).unwrap();
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
-    assert!(complaint.contains("can not start stub: it was not found on PATH"), "{complaint}");
+    assert!(complaint.contains("cannot start stub: it is not on PATH"), "{complaint}");
     host.wait_for_state(&id, "restorable (stopped)");
 }
 
@@ -90,7 +90,7 @@ fn a_stop_says_which_turn_it_cuts_and_a_resume_which_instance_it_refuses() {
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
     assert!(complaint.contains(&format!("ab-{id} cannot be resumed: it is running")), "{complaint}");
     let stopped = host.abide(["stop", &id]);
-    assert!(stopped.stderr.contains("claude (shop/s1) is working: its turn is cut"), "{stopped:?}");
+    assert!(stopped.stderr.contains("claude (shop/s1) is working; its turn is interrupted"), "{stopped:?}");
     stopped.ok();
 }
 

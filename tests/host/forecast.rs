@@ -52,7 +52,7 @@ fn a_bound_session_comes_back_to_its_conversation_or_begins_it_if_nothing_was_sa
     let host = machine();
     let id = host.load_agent("claude", &[]);
     host.stop(&id);
-    comes_true(&host, &id, "claude in conversation ID, which begins anew", "");
+    comes_true(&host, &id, "claude in conversation ID, started over", "");
     host.say(&id, "remember the milk");
     host.stop(&id);
     comes_true(&host, &id, "claude in conversation ID", "");
@@ -103,7 +103,7 @@ fn a_session_whose_conversation_another_one_has_taken_begins_a_new_one() {
     host.abide(["trash", "restore", &id]).ok();
     let refused = outlook(&host, &id);
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
-    assert!(refused.contains("a resume is refused: "), "{refused}");
+    assert!(refused.contains("a resume would fail: "), "{refused}");
     assert!(
         complaint.contains(refused.trim_end().rsplit("refused: ").next().unwrap()),
         "{complaint}: {refused}"
@@ -125,7 +125,7 @@ fn a_session_whose_transcript_is_lost_comes_back_from_the_copy_and_without_one_b
     fs::remove_file(host.transcript()).unwrap();
     fs::remove_dir_all(host.home().join("instances").join(&id).join("vault")).unwrap();
     let gone = "the transcript of claude's conversation is gone";
-    comes_true(&host, &id, "claude in conversation ID, which begins anew", gone);
+    comes_true(&host, &id, "claude in conversation ID, started over", gone);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn the_latest_conversation_is_named_before_the_start_and_refused_if_another_sess
 fn where_nothing_was_said_yet_the_latest_conversation_is_a_new_one() {
     let host = machine();
     let run = host.abide(["load", "claude", "--detach", "--", "--continue"]);
-    assert!(run.stderr.contains("no conversation of this directory to continue"), "{}", run.stderr);
+    assert!(run.stderr.contains("no conversation in this directory to continue"), "{}", run.stderr);
     let id = host.loaded(run);
     assert_eq!(host.argvs("claude"), [format!("--session-id {}", host.conversation(&id))]);
 }
@@ -121,7 +121,7 @@ fn a_session_in_which_nothing_was_said_cannot_be_forked() {
     let host = machine();
     let id = host.load_agent("claude", &[]);
     let complaint = host.abide(["load", "--fork", &id, "--detach"]).fails(1);
-    assert!(complaint.contains("is in no conversation yet; say something to it first"), "{complaint}");
+    assert!(complaint.contains("has no conversation yet; send it a message first"), "{complaint}");
     assert_eq!(host.argvs("claude").len(), 1);
     assert_eq!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().len(), 1);
 }
@@ -233,7 +233,7 @@ fn what_was_said_before_a_directory_was_moved_is_listed_and_adopted_where_it_is_
     host.wait_for_screen(&started[3..11], "resumed: before the move");
     let (adopted, _, complaint) = run(&new, &["load", "--adopt", &said[1], "--detach"]);
     assert!(
-        !adopted && complaint.contains("kimi goes on with a conversation only in the directory"),
+        !adopted && complaint.contains("kimi can only continue a conversation in its original directory"),
         "{complaint}"
     );
 }

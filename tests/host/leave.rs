@@ -52,7 +52,7 @@ fn a_shell_with_a_job_in_the_background_keeps_its_instance_and_the_dialog_says_s
     let terminal = Terminal::open(&host, (80, 24), &[abide, "leave"]);
     terminal.wait_for("Apply");
     terminal.keys(&["s"]);
-    terminal.wait_for("What shall become");
+    terminal.wait_for("What should happen");
     terminal.keys(&["Space"]);
     let shown = terminal.wait_for("close, begins anew");
     assert!(shown.contains("→ close, resumes next time"), "the instance is closed as a whole:\n{shown}");

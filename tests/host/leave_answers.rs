@@ -170,9 +170,9 @@ fn the_answer_can_be_given_with_the_command() {
 #[test]
 fn where_nothing_runs_nothing_is_asked() {
     let machine = machine();
-    assert_eq!(machine.abide(["leave"]).ok(), "Nothing runs.\n");
+    assert_eq!(machine.abide(["leave"]).ok(), "Nothing is running.\n");
     let id = machine.load_agent("claude", &[]);
     machine.abide(["stop", &id]).ok();
     let terminal = Terminal::open(&machine, (80, 24), &[machine.program().to_str().unwrap(), "leave"]);
-    assert!(terminal.wait_for("Nothing runs.").trim() == "Nothing runs.");
+    assert!(terminal.wait_for("Nothing is running.").trim() == "Nothing is running.");
 }

@@ -51,7 +51,7 @@ fn the_policy_keep_keeps_an_instance_whose_last_session_ended() {
 }
 
 #[test]
-fn a_configuration_that_can_not_be_read_when_it_ends_keeps_it() {
+fn a_configuration_that_cannot_be_read_when_it_ends_keeps_it() {
     let host = host();
     let id = host.load(&[]);
     host.write("home/.config/abide/config.toml", "version = 1\npolicy = \"kee");
@@ -64,7 +64,7 @@ fn a_configuration_that_can_not_be_read_when_it_ends_keeps_it() {
 }
 
 #[test]
-fn a_program_that_can_not_be_started_is_an_error_and_leaves_nothing() {
+fn a_program_that_cannot_be_started_is_an_error_and_leaves_nothing() {
     let host = host();
     let complaint = host.abide(["load", "no-such-program", "--detach"]).fails(1);
     assert!(complaint.contains("no-such-program: it is not on PATH"), "{complaint}");
@@ -146,7 +146,7 @@ fn what_is_to_live_elsewhere_can_be_started_on_the_host() {
 }
 
 #[test]
-fn one_that_can_not_be_placed_does_not_keep_the_others_from_coming_back() {
+fn one_that_cannot_be_placed_does_not_keep_the_others_from_coming_back() {
     let host = host();
     let other = host.path("other");
     std::fs::create_dir(&other).unwrap();
@@ -169,7 +169,7 @@ fn one_that_can_not_be_placed_does_not_keep_the_others_from_coming_back() {
 }
 
 #[test]
-fn a_start_that_can_not_be_written_down_is_found_running_by_the_next_look() {
+fn a_start_that_cannot_be_written_down_is_found_running_by_the_next_look() {
     let mut host = host();
     let (flag, staging) = (host.path("flag"), host.home().join("staging"));
     // What finds out a value runs after everything else that is written down, and before the start is.

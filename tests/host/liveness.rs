@@ -137,7 +137,7 @@ fn the_operators_word_ends_what_is_not_known() {
     let mut command = host.command(host.program());
     command.args(["stop", &id, "--not-running"]).env("ABIDE_TEST_MACHINE", "m").env("ABIDE_TEST_BOOT", "b");
     let told = said(&mut command);
-    assert!(told.contains("taken for stopped"), "{told}");
+    assert!(told.contains("marked as stopped"), "{told}");
     assert_eq!(host.state(&id), "restorable (host-lost)");
 }
 

@@ -65,7 +65,7 @@ fn an_agent_that_resumes_only_where_it_was_is_not_bound_to_another_directory() {
     std::fs::rename(&old, &new).unwrap();
     let complaint = host.abide(["resume", &id, "--detach", "--dir", new.to_str().unwrap()]).fails(1);
     assert!(
-        complaint.contains("kimi goes on with a conversation only in the directory in which it was held"),
+        complaint.contains("kimi can only continue a conversation in its original directory"),
         "{complaint}"
     );
     assert_eq!(host.state(&id), "restorable (stopped)");

@@ -196,7 +196,7 @@ fn everything_that_was_interrupted_comes_back_at_once_and_what_was_kept_does_not
 }
 
 #[test]
-fn a_resume_that_can_not_start_keeps_the_instance_as_it_was() {
+fn a_resume_that_cannot_start_keeps_the_instance_as_it_was() {
     let mut host = host();
     let id = host.load(&[]);
     host.abide(["stop", &id]).ok();

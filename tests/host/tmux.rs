@@ -11,7 +11,7 @@ use abide_testkit::{Terminal, eventually};
 use crate::common::{Host, alive, exists, host, kill, unwatched_host, wait_for_death};
 use crate::conversations;
 
-/// A machine whose instances are held by tmux.
+/// A machine whose instances are runs in tmux.
 struct Tmux(Host);
 
 impl std::ops::Deref for Tmux {
@@ -114,7 +114,7 @@ fn what_is_loaded_runs_in_tmux_and_every_verb_reaches_it() {
     );
     host.abide(["wait", "work", "--idle", "--quiet", "0.1", "--timeout", "30"]).ok();
     let said = host.abide(["upgrade", "work"]).ok();
-    assert!(said.contains("held by tmux"), "{said}");
+    assert!(said.contains("runs in tmux"), "{said}");
     assert!(host.abide(["stop", "work"]).ok().contains("kept"));
     assert!(!alive(pid));
     assert_eq!(host.state(&id), "restorable (stopped)");
@@ -385,7 +385,7 @@ fn only_sessions_of_ours_whose_instance_is_gone_are_swept() {
     std::fs::rename(home.join("instances").join(&lost), host.path("instance_dir")).unwrap();
     std::fs::rename(home.join("instances"), host.path("hidden")).unwrap();
     host.abide(["ls"]);
-    assert!(alive(pid), "a home that can not be seen has no orphans");
+    assert!(alive(pid), "a home that cannot be seen has no orphans");
     let _ = std::fs::remove_dir(home.join("instances"));
     std::fs::rename(host.path("hidden"), home.join("instances")).unwrap();
     host.abide(["ls"]).ok();
@@ -405,27 +405,27 @@ fn without_tmux_a_capsule_holds_the_sessions_and_the_operator_is_told_once() {
     std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
     host.set("PATH", bin);
     let run = host.abide(["load", "stub", "--detach", "--substrate", "tmux"]);
-    assert_eq!(run.stderr.matches("tmux can not be used").count(), 1, "{}", run.stderr);
+    assert_eq!(run.stderr.matches("tmux cannot be used").count(), 1, "{}", run.stderr);
     let id = run.ok().split_whitespace().next().unwrap().strip_prefix("ab-").unwrap().to_owned();
     host.wait_for_screen(&id, "stub pid");
     assert!(host.pids(&id).keeper > 0);
 }
 
 #[test]
-fn a_program_that_can_not_be_started_is_an_error_and_leaves_nothing_in_tmux() {
+fn a_program_that_cannot_be_started_is_an_error_and_leaves_nothing_in_tmux() {
     let host = on_tmux();
     let complaint = host.abide(["load", "no-such-program", "--detach"]).fails(1);
-    assert!(complaint.contains("can not start no-such-program"), "{complaint}");
+    assert!(complaint.contains("cannot start no-such-program"), "{complaint}");
     host.write("work/not-executable", "x");
     let complaint = host.abide(["load", "./not-executable", "--detach"]).fails(1);
-    assert!(complaint.contains("can not start ./not-executable"), "{complaint}");
+    assert!(complaint.contains("cannot start ./not-executable"), "{complaint}");
     assert_eq!(host.abide(["trash", "list"]).ok(), "The trash is empty.\n");
     assert_eq!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().len(), 0);
     eventually("the server to end", || host.server_is_gone().then_some(()));
 }
 
 #[test]
-fn a_configuration_of_tmux_is_loaded_and_can_not_end_what_nobody_looks_at() {
+fn a_configuration_of_tmux_is_loaded_and_cannot_end_what_nobody_looks_at() {
     let host = on_tmux();
     let conf = "set -g destroy-unattached on\nset -g remain-on-exit on\nset -g @theirs yes\nset -g history-limit 50000\n";
     host.write("home/.tmux.conf", conf);

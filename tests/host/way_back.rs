@@ -14,7 +14,7 @@ fn a_clean_exit_says_how_to_get_back_to_the_conversation() {
     host.say(&id, "remember the milk");
     let conversation = host.conversation(&id);
     host.abide(["send", &id, "exit 0"]).ok();
-    terminal.wait_for(&format!("`abide load --adopt {conversation}` goes on with its conversation"));
+    terminal.wait_for(&format!("`abide load --adopt {conversation}` continues its conversation"));
     let again = host.loaded(host.abide(["load", "--adopt", &conversation, "--detach"]));
     host.wait_for_screen(&again, "resumed: remember the milk");
 }

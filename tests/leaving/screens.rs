@@ -107,7 +107,7 @@ fn where_nothing_is_at_risk_nothing_is_asked() {
 }
 
 #[test]
-fn a_terminal_that_can_not_draw_is_asked_in_plain_text() {
+fn a_terminal_that_cannot_draw_is_asked_in_plain_text() {
     let mut host = host_with_repo();
     host.set("ABIDE_PLAIN", "1");
     let terminal = sit_down(&host, "load stub --isolation clone");
@@ -212,14 +212,14 @@ fn the_same_command_typed_again_offers_what_it_started_before() {
 }
 
 #[test]
-fn a_load_that_can_not_ask_says_what_is_kept_and_how_to_come_back() {
+fn a_load_that_cannot_ask_says_what_is_kept_and_how_to_come_back() {
     let host = host_with_repo();
     let id = kept_with_work(&host, &[]);
     let mut command = host.command(host.program());
     let out = command.current_dir(repo(&host)).args(["load", "stub", "--detach"]).output().unwrap();
     let complaint = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{complaint}");
-    assert!(complaint.contains(&format!("ab-{id} is kept here")), "{complaint}");
+    assert!(complaint.contains(&format!("ab-{id} is kept for this directory")), "{complaint}");
     assert!(complaint.contains(&format!("abide resume {id}")), "{complaint}");
 }
 

@@ -1,5 +1,5 @@
-//! Repositories and trees that are moved, removed, replaced or damaged while an instance needs them, and removals that can
-//! not be carried out.
+//! Repositories and trees that are moved, removed, replaced or damaged while an instance needs them, and removals that
+//! cannot be carried out.
 
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ fn obstruct(host: &Host, id: &str) -> PathBuf {
 }
 
 #[test]
-fn a_removal_that_can_not_be_carried_out_says_why_and_can_be_taken_back() {
+fn a_removal_that_cannot_be_carried_out_says_why_and_can_be_taken_back() {
     let host = host_with_repo();
     for undo in
         [&["eject", "ID", "--keep"][..], &["trash", "restore", "ID"], &["resume", "ID", "--detach", "--yes"]]
@@ -83,7 +83,7 @@ fn a_removal_that_can_not_be_carried_out_says_why_and_can_be_taken_back() {
 }
 
 #[test]
-fn a_removal_that_can_not_be_carried_out_is_taken_back_while_the_obstacle_stays() {
+fn a_removal_that_cannot_be_carried_out_is_taken_back_while_the_obstacle_stays() {
     let host = host_with_repo();
     let id = load(&host, &["--isolation", "worktree"]);
     std::fs::write(tree(&host, &id).join("work"), "precious").unwrap();
@@ -172,10 +172,7 @@ fn a_tree_whose_record_is_lost_or_damaged_counts_as_work_and_can_be_removed_and_
         assert!(explained.contains("record.json") && explained.contains("abide eject"), "{explained}");
         if resume_first {
             let back = said(&host, &["resume", &id, "--detach", "--yes"]);
-            assert!(
-                back.contains("made again from what its tree says") && back.contains("is back"),
-                "{back}"
-            );
+            assert!(back.contains("recreated from its tree") && back.contains("is back"), "{back}");
         }
         host.abide(["eject", &id, "--clean"]).ok();
         assert!(traces(&host).is_empty(), "{:?}", traces(&host));
@@ -223,9 +220,9 @@ fn a_tree_that_is_gone_is_made_again_from_its_branch() {
         &repo(&host),
         &["worktree", "remove", "--force", "--force", tree(&host, &id).to_str().unwrap()],
     );
-    assert!(said(&host, &["explain", &id]).contains("makes a worktree again from its branch"));
+    assert!(said(&host, &["explain", &id]).contains("recreates a worktree from its branch"));
     let back = said(&host, &["resume", &id, "--detach", "--yes"]);
-    assert!(back.contains("made again from its branch") && back.contains("is back"), "{back}");
+    assert!(back.contains("recreated from its branch") && back.contains("is back"), "{back}");
     assert!(tree(&host, &id).join("committed").exists());
     assert_eq!(git(&host, &tree(&host, &id), &["status", "--porcelain"]), "");
     host.abide(["eject", &id, "--clean"]).ok();
@@ -343,7 +340,7 @@ fn a_corrected_setup_command_is_taken_by_the_next_resume() {
     std::fs::write(tree(&host, &id).join("by-hand.secret"), "precious").unwrap();
     with_workspace(&host, r#"setup = ["sh", "-c", "echo whole > whole.secret"]"#);
     let back = said(&host, &["resume", &id, "--detach", "--yes"]);
-    assert!(back.contains("set-up command is not the one") && back.contains("is back"), "{back}");
+    assert!(back.contains("set-up command has changed") && back.contains("is back"), "{back}");
     assert!(tree(&host, &id).join("whole.secret").exists());
     let explained = said(&host, &["explain", &id]);
     assert!(
@@ -396,7 +393,7 @@ fn a_home_that_others_can_write_to_is_reported_by_the_doctor() {
     for (mode, is_open) in [(0o1777, true), (0o770, true), (0o755, false), (0o700, false)] {
         std::fs::set_permissions(host.home(), std::fs::Permissions::from_mode(mode)).unwrap();
         let found = host.abide(["doctor"]).stdout;
-        assert_eq!(found.contains("may be written to by others"), is_open, "{mode:o}: {found}");
+        assert_eq!(found.contains("can be written by other users"), is_open, "{mode:o}: {found}");
         assert_eq!(found.contains("chmod 700"), is_open, "{mode:o}: {found}");
     }
 }

@@ -12,7 +12,7 @@ fn without_systemd_a_session_is_a_plain_daemon_and_nobody_complains() {
     let id = said.split_whitespace().next().unwrap().strip_prefix("ab-").unwrap();
     ada.assert_alive(id);
     assert!(
-        ada.isolation().starts_with("unavailable (this machine is not run by systemd)"),
+        ada.isolation().starts_with("unavailable (this machine does not use systemd)"),
         "{}",
         ada.isolation()
     );

@@ -23,7 +23,7 @@ pub struct Profile {
     pub moved_by: &'static [(&'static str, &'static str)],
     /// Its directory if none is set, below the home directory.
     pub dir: &'static str,
-    /// What it says when it can not go on, and what that means.
+    /// What it says when it cannot go on, and what that means.
     pub fatal: &'static [(&'static str, Fatal)],
     /// The record of its transcript that holds what the operator said.
     pub said: Option<Said>,
@@ -152,7 +152,7 @@ pub trait Agent: Debug + Sync {
     }
 
     /// `argv` going on with conversation `id`: every other argument as it was, except the first message, which was said
-    /// already. `None` if the agent can not.
+    /// already. `None` if the agent cannot.
     fn resume(&self, argv: &[String], id: &str) -> Option<Vec<String>> {
         let grammar = &self.profile().grammar;
         grammar.resumed(argv, grammar.resuming, id)
@@ -169,7 +169,7 @@ pub trait Agent: Debug + Sync {
     }
 
     /// `argv` in a new conversation, `minted` if the agent takes an id for it, that begins as a copy of `id`. `None` if
-    /// the agent can not.
+    /// the agent cannot.
     fn fork(&self, argv: &[String], id: &str, minted: Option<&str>) -> Option<Vec<String>> {
         let grammar = &self.profile().grammar;
         let words: Vec<String> =
@@ -177,7 +177,7 @@ pub trait Agent: Debug + Sync {
         grammar.resumed(argv, &words.iter().map(String::as_str).collect::<Vec<_>>(), id)
     }
 
-    /// The command line that starts the session as decided. `None` if the agent can not.
+    /// The command line that starts the session as decided. `None` if the agent cannot.
     fn command(&self, argv: &[String], begin: &Begin) -> Option<Vec<String>> {
         let anew = |id, prompt| self.fresh(&self.profile().grammar.plain(argv, prompt), id);
         match begin {
@@ -201,12 +201,12 @@ pub trait Agent: Debug + Sync {
         home.join(self.profile().dir)
     }
 
-    /// The variable that makes the agent use `config_dir`, or why it can not be told to and what to do about that.
+    /// The variable that makes the agent use `config_dir`, or why it cannot be told to and what to do about that.
     fn config_env(&self, config_dir: &Path) -> Result<(&'static str, OsString), String> {
         let name = self.name();
         let Some((var, below)) = self.profile().moved_by.first() else {
             return Err(format!(
-                "abide can not tell {name} where its directory is; take `config_dir` out, `id.file` says where its conversations are"
+                "abide has no way to pass `config_dir` to {name}; remove it, and set `id.file` to where its conversations are"
             ));
         };
         let value = if below.is_empty() {
@@ -218,7 +218,7 @@ pub trait Agent: Debug + Sync {
         Ok((*var, value.as_os_str().to_owned()))
     }
 
-    /// Why the agent can not go on, if the last `screen` of one that ended says so. A living agent's screen may hold
+    /// Why the agent cannot go on, if the last `screen` of one that ended says so. A living agent's screen may hold
     /// these words for any reason.
     fn fatal(&self, screen: &str) -> Option<Fatal> {
         fatal::find(self.profile().fatal, screen)

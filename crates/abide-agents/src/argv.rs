@@ -43,9 +43,9 @@ pub struct Grammar {
     pub resume_verb: &'static [&'static str],
     /// Sub-commands that fork one.
     pub fork_verb: &'static [&'static str],
-    /// What is appended to resume `{id}`; empty if the agent can not.
+    /// What is appended to resume `{id}`; empty if the agent cannot.
     pub resuming: &'static [&'static str],
-    /// What is appended to fork `{id}`, as `{new}` if the agent takes an id for that; empty if it can not.
+    /// What is appended to fork `{id}`, as `{new}` if the agent takes an id for that; empty if it cannot.
     pub forking: &'static [&'static str],
     /// Options that belong to the first message only.
     pub first_turn: &'static [&'static str],

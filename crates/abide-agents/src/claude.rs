@@ -192,7 +192,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
                     Some("end_turn" | "stop_sequence" | "max_tokens" | "refusal") => {
                         return idle("its transcript ends in an answer");
                     }
-                    Some(_) => return working("its transcript ends in an answer that goes on"),
+                    Some(_) => return working("its transcript ends in an unfinished answer"),
                     // Versions that do not say why the model stopped leave it open whether it has.
                     None => return None,
                 }
@@ -203,7 +203,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
     match (is_over, results.is_empty()) {
         (true, _) => idle("its transcript says that the turn is over"),
         (false, true) => None,
-        (false, false) => working("its transcript ends in what a tool said"),
+        (false, false) => working("its transcript ends in the result of a tool"),
     }
 }
 

@@ -158,7 +158,7 @@ fn about(head: &[u8]) -> About {
 
 const HOOKED: &[&str] = &["SessionStart", "UserPromptSubmit", "Notification", "Stop"];
 
-/// Loads a plugin for one launch, beside those of the operator. Older versions can not.
+/// Loads a plugin for one launch, beside those of the operator. Older versions cannot.
 const PLUGIN: &str = "--plugin-dir";
 
 fn hooks(reporter: &Reporter<'_>) -> Injection {
@@ -196,7 +196,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
                 return Some(Statement::new(Says::Working, "its transcript says that a turn has begun"));
             }
             "session.resume" | "session.start" | "session.shutdown" | "abort" => {
-                return Some(Statement::new(Says::Idle, "its transcript says that nothing was begun"));
+                return Some(Statement::new(Says::Idle, "its transcript says that no turn has begun"));
             }
             _ => {}
         }

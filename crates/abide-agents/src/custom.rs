@@ -30,10 +30,10 @@ impl Custom {
 
     fn look(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
         let Some(pattern) = &self.described.transcripts else {
-            return Err(format!("where {} keeps its conversations is not known", self.name));
+            return Err(format!("it is unknown where {} keeps its conversations", self.name));
         };
         if !is_plain_id(id) {
-            return Err(format!("`{id}` can not be an id"));
+            return Err(format!("`{id}` cannot be an id"));
         }
         if !config_dir.exists() {
             // It makes that when there is something to put there.

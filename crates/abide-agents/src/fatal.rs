@@ -1,10 +1,10 @@
-//! What agents say when they can not go on.
+//! What agents say when they cannot go on.
 
 /// Why an agent that ended could not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fatal {
     /// It does not know the conversation it was told to resume.
-    #[error("the agent does not know this conversation; `abide explain` shows where it was looked for")]
+    #[error("the agent does not know this conversation; `abide explain` shows where it was expected")]
     NoConversation,
     /// The conversation is open elsewhere, or the id that was to be new is not.
     #[error("the conversation is in use; end the other process that has it open")]

@@ -115,7 +115,7 @@ impl Root {
         match fs::canonicalize(dir) {
             Ok(real) if real.starts_with(&self.0) => Ok(()),
             Ok(real) => {
-                Err(format!("{} leads out of {}, to {}", dir.display(), self.0.display(), real.display()))
+                Err(format!("{} points out of {}, to {}", dir.display(), self.0.display(), real.display()))
             }
             Err(error) => Err(said(dir, &error)),
         }
@@ -137,8 +137,8 @@ impl Root {
         }
     }
 
-    /// Which of the transcripts `named` by id were written since `since` in `cwd`, or anywhere, the newest first. What can
-    /// not be read is passed over.
+    /// Which of the transcripts `named` by id were written since `since` in `cwd`, or anywhere, the newest first. What
+    /// cannot be read is passed over.
     pub(crate) fn candidates(
         &self,
         named: impl IntoIterator<Item = (String, PathBuf)>,

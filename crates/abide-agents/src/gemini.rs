@@ -118,7 +118,7 @@ struct TranscriptStart {
     kind: String,
 }
 
-/// How a transcript begins in which something was said. One without is removed when gemini ends, and can not be resumed.
+/// How a transcript begins in which something was said. One without is removed when gemini ends, and cannot be resumed.
 fn start(head: &[u8]) -> Option<TranscriptStart> {
     let said = |record: Value| record["type"] == "user";
     let start = records::<TranscriptStart>(head).next().filter(|start| is_uuid(&start.session_id));

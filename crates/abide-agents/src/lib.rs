@@ -1,4 +1,4 @@
-//! The agents: how each is started and resumed, where it keeps its conversations, and how it says that it can not go on.
+//! The agents: how each is started and resumed, where it keeps its conversations, and how it says that it cannot go on.
 //!
 //! One file per agent, and nothing outside this crate tells one agent from another. Which conversation a session is
 //! started in is decided in `abide_model::conversation`; this crate gathers the facts for it and spells the command line

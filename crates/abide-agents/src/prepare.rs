@@ -94,7 +94,7 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
         first_turn: situation.first_turn,
         shown: &shown(agent, &candidates, situation.screen),
     });
-    // Nothing is decided that the agent can not do, so that this never falls back.
+    // Nothing is decided that the agent cannot do, so that this never falls back.
     let argv = agent.command(argv, &begin.decision).unwrap_or_else(|| argv.to_vec());
     let (transcript, unverified) = match bound {
         Some((_, Located::Found(path))) => (Some(path), None),

@@ -1,6 +1,6 @@
 //! Transcripts kept as `projects/<directory>/…/<id>.jsonl`, the directory's name made from the working directory.
 //!
-//! That name can not be read back and two directories may share one, so that what a transcript says of itself decides.
+//! That name cannot be read back and two directories may share one, so that what a transcript says of itself decides.
 
 use std::path::{Path, PathBuf};
 
@@ -116,7 +116,7 @@ fn look(config_dir: &Path, layout: ProjectLayout, cwd: &Path, id: &str) -> FileR
     for project in root.dirs(&projects)? {
         let other = layout.below(&project).join(&file);
         if other != own && root.judge(&other, cwd, |_| About::default())? != Located::Missing {
-            return Err(format!("{} is of another directory", other.display()));
+            return Err(format!("{} belongs to another directory", other.display()));
         }
     }
     Ok(Located::Missing)

@@ -110,7 +110,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
     let called = last["message"]["parts"].as_array().is_some_and(|parts| parts.iter().any(calls));
     match last["type"].as_str()? {
         "user" => Some(Statement::new(Says::Working, "its transcript ends in a prompt")),
-        "tool_result" => Some(Statement::new(Says::Working, "its transcript ends in what a tool said")),
+        "tool_result" => Some(Statement::new(Says::Working, "its transcript ends in the result of a tool")),
         "assistant" if called => Some(Statement::new(Says::Busy, "its transcript ends in a call of a tool")),
         "assistant" => Some(Statement::new(Says::Idle, "its transcript ends in an answer")),
         _ => None,

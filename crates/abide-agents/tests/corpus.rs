@@ -1,7 +1,7 @@
 //! Recorded screens and transcript ends of real agents, each with what it means.
 //!
 //! A file begins with `expected:` and, where it matters, `title:` and `question:`; the recording follows `---`. A `.txt` is a
-//! screen, a `.jsonl` the end of a transcript. `busy` is what a transcript says that can not tell a running tool from a
+//! screen, a `.jsonl` the end of a transcript. `busy` is what a transcript says that cannot tell a running tool from a
 //! pending permission; `unknown` is a recording that must not be taken for anything.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 

@@ -37,7 +37,7 @@ fn one_that_is_not_there_or_empty_is_missing() {
         fixture.write("proj", B);
         assert_eq!(fixture.locate("proj", A), Located::Missing, "{name}");
         fs::write(fixture.write("proj", A), "").unwrap();
-        assert_eq!(fixture.locate("proj", A), Located::Missing, "{name}: an empty one can not be resumed");
+        assert_eq!(fixture.locate("proj", A), Located::Missing, "{name}: an empty one cannot be resumed");
         assert!(fixture.discovered("proj", EVER).iter().all(|id| *id != fixture.id(A)), "{name}");
     }
 }
@@ -137,7 +137,7 @@ fn what_a_process_has_open_tells_its_conversation() {
 }
 
 #[test]
-fn what_can_not_be_seen_is_said_to_be_unknown() {
+fn what_cannot_be_seen_is_said_to_be_unknown() {
     for name in ["opencode", "amp"] {
         let fixture = Fixture::new(name);
         let located = fixture.locate("proj", A);

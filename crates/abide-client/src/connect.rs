@@ -95,7 +95,7 @@ impl Absence {
 /// What happened to a capsule that is gone, as far as its exit record tells.
 pub(super) fn why_gone(instance_dir: &InstanceDir) -> AttachEnd {
     let Ok(Some(record)) = ExitRecord::read(instance_dir) else {
-        return AttachEnd::Lost("the capsule is gone, and has left no word why; see `abide ls`".to_owned());
+        return AttachEnd::Lost("the capsule is gone and recorded no reason; see `abide ls`".to_owned());
     };
     let ended = |session: &RecordedSession| Some((session.ended_ms?, session.name.clone(), session.exit?));
     let last = record.sessions.iter().filter_map(ended).max_by_key(|(at, ..)| *at);
@@ -122,12 +122,10 @@ pub(super) fn why_gone(instance_dir: &InstanceDir) -> AttachEnd {
 /// What to say when the mux did not come back.
 pub(super) fn absent_too_long() -> AttachEnd {
     let seconds = LONGEST_ABSENCE.as_secs();
-    AttachEnd::Lost(format!(
-        "nobody has answered for {seconds} s; the session may still run: see `abide doctor`"
-    ))
+    AttachEnd::Lost(format!("no answer for {seconds} s; the session may still run, see `abide doctor`"))
 }
 
-/// A connection that can not be understood.
+/// A connection that cannot be understood.
 pub(super) fn not_understood(err: &CallError) -> AttachEnd {
     AttachEnd::Lost(err.to_string())
 }

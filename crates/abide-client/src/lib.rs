@@ -47,7 +47,7 @@ pub enum AttachEnd {
     },
     /// The capsule was stopped.
     Shutdown(String),
-    /// The capsule can not be reached any more.
+    /// The capsule cannot be reached any more.
     Lost(String),
 }
 
@@ -71,12 +71,12 @@ pub enum ClientError {
     #[error("attaching needs a terminal for input and output; use `abide peek` and `abide send` without one")]
     NotATerminal,
     /// There is nothing to draw with.
-    #[error("this terminal (TERM=dumb) can not draw; use `abide peek` and `abide send`, or another terminal")]
+    #[error("this terminal (TERM=dumb) cannot draw; use `abide peek` and `abide send`, or another terminal")]
     DumbTerminal,
-    /// The capsule can not be reached.
+    /// The capsule cannot be reached.
     #[error(transparent)]
     Call(#[from] CallError),
-    #[error("the terminal can not be used: {0}")]
+    #[error("the terminal cannot be used: {0}")]
     Io(#[from] io::Error),
 }
 

@@ -21,27 +21,27 @@ record! {
     Agent {
         /// Command that starts the agent.
         command: Option<Vec<String>> as Optional<Argv>,
-        /// Agent that abide knows and that the command ends in, such as a wrapper of `claude`: it is started, followed and resumed like that one.
+        /// Known agent that the command is a wrapper of, such as `claude`: it is started, tracked and resumed like that agent.
         like: Option<String> as Optional<KnownAgent>,
         /// Arguments added to the command.
         args: Option<Vec<String>> as Optional<List<Text>>,
-        /// Directory in which an agent that abide knows keeps its configuration and conversations; gemini's ends in `.gemini`, opencode's in `opencode`, amp's in `amp`.
+        /// Directory for the configuration and conversations of a known agent; gemini's ends in `.gemini`, opencode's in `opencode`, amp's in `amp`.
         config_dir: Option<PathBuf> as Optional<HostPath>,
-        /// Variable given to the agent, and where its value comes from.
+        /// Environment variable of the agent, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
-        /// Whether abide sets hooks for each launch; unset, it does, except for codex, which asks about hooks: `true` vouches for abide's.
+        /// Whether abide adds hooks to each launch. Default: yes, except for codex, which asks you about new hooks; `true` approves abide's.
         hooks: Option<bool> as Optional<Flag>,
-        /// Whether a resumed agent is told to go on with an interrupted turn; unset, it is not.
+        /// Whether a resumed agent continues an interrupted turn. Default: no.
         continue_turn: Option<bool> as Optional<Flag>,
         /// Command that resumes conversation `{id}`, for an agent that abide does not know.
         resume: Option<Vec<String>> as Optional<IdArgv>,
-        /// Command that begins a copy of conversation `{id}`, with the id `{new}` if it takes one, for such an agent.
+        /// Command that starts a copy of conversation `{id}` with the id `{new}`, for such an agent.
         fork: Option<Vec<String>> as Optional<IdArgv>,
         /// Where the ids of its conversations come from, for such an agent.
         id: IdSource as Section<IdSource>,
-        /// What such an agent says when it can not go on.
+        /// Messages with which such an agent fails.
         fatal: LastWords as Section<LastWords>,
-        /// What its screens mean; before what abide knows of an agent.
+        /// What its screens mean; checked before abide's own signs.
         screen: Vec<Sign> as Tables<Sign>,
         /// What its titles mean.
         title: Vec<Sign> as Tables<Sign>,
@@ -51,9 +51,9 @@ record! {
 record! {
     /// Where the ids of an agent's conversations come from.
     IdSource {
-        /// Arguments that give a new conversation the id that abide makes for it.
+        /// Arguments that set the id of a new conversation.
         args: Option<Vec<String>> as Optional<IdArgs>,
-        /// Variable that does, and that says which one to resume if there is no `resume`.
+        /// Variable that sets the id, and selects the conversation to resume if there is no `resume`.
         env: Option<String> as Optional<Variable>,
         /// Files that hold its conversations, with the id in their path.
         file: Option<String> as Optional<TranscriptPattern>,
@@ -61,13 +61,13 @@ record! {
 }
 
 record! {
-    /// What an agent says when it can not go on, by what that means; `…` stands for anything.
+    /// Messages with which an agent fails, by meaning; `…` is any text.
     LastWords {
         /// It does not know the conversation.
         no_conversation: Vec<String> as Several<Text>,
         /// The conversation is open elsewhere.
         in_use: Vec<String> as Several<Text>,
-        /// Nobody is logged in.
+        /// The agent is not logged in.
         auth: Vec<String> as Several<Text>,
         /// It does not understand its arguments.
         arguments: Vec<String> as Several<Text>,
@@ -75,24 +75,24 @@ record! {
 }
 
 record! {
-    /// What a screen or a title means. The first sign that fits counts.
+    /// What a screen or a title means. The first matching sign counts.
     #[derive(serde::Serialize)]
     Sign {
-        /// What the sign is called in explanations.
+        /// Name of the sign in `abide explain`.
         name: String as Text,
-        /// What it means if it fits.
+        /// What it means if it matches.
         says: Says as OneOf<Says>,
-        /// How many lines from the bottom it looks at.
+        /// How many lines from the bottom are searched.
         last: u32 as Count<500> = 12,
-        /// One of these fits the lowest line.
+        /// One of these matches the lowest line.
         bottom: Vec<String> as Several<Shown>,
-        /// Each of these fits some line.
+        /// Each of these matches a line.
         all: Vec<String> as Several<Shown>,
-        /// One of these fits some line.
+        /// One of these matches a line.
         any: Vec<String> as Several<Shown>,
-        /// None of these fits any line.
+        /// None of these matches a line.
         none: Vec<String> as Several<Shown>,
-        /// The lowest line that one of these fits is what the operator is asked.
+        /// The lowest line that matches one of these is the question to you.
         question: Vec<String> as Several<Shown>,
     }
 }
@@ -157,11 +157,7 @@ impl Agent {
             for (index, _) in signs.iter().enumerate().filter(|(_, sign)| empty(sign)) {
                 let keys = ["agents", name.as_str(), key].map(|key| PathStep::Key(key.to_owned()));
                 let place = Path(keys.into_iter().chain([PathStep::Index(index)]).collect());
-                at.disagreement(
-                    place,
-                    "has no pattern to fit".to_owned(),
-                    "one of bottom, all, any, or several",
-                );
+                at.disagreement(place, "has no pattern".to_owned(), "one of bottom, all, any, or several");
             }
         }
     }

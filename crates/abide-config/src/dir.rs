@@ -98,7 +98,7 @@ impl ConfigDir {
         }
     }
 
-    /// Every workspace by name; one that can not be read does not hide the others.
+    /// Every workspace by name; one that cannot be read does not hide the others.
     pub fn workspaces(&self) -> Result<Listing<Workspace>, ConfigError> {
         let files = self.disk.names(&self.path.join("workspaces"))?;
         let names = files.iter().filter_map(|file| file.strip_suffix(".toml"));
@@ -107,7 +107,7 @@ impl ConfigDir {
         Ok(visible.map(|name| (name.to_owned(), read(name))).collect())
     }
 
-    /// The workspace whose directory is `dir` or the nearest one above it. A file that can not be read is an error if it may
+    /// The workspace whose directory is `dir` or the nearest one above it. A file that cannot be read is an error if it may
     /// be that workspace's: to go on without what it asks for would be worse than to stop.
     pub fn workspace_for(&self, dir: &Path) -> Result<Option<(Name, Workspace)>, ConfigError> {
         let dir = real(dir);
@@ -127,7 +127,7 @@ impl ConfigDir {
         if nearest.len() > 1 {
             let names: Vec<&str> = nearest.iter().map(|(name, _)| name.as_str()).collect();
             return Err(ConfigError::Refused(format!(
-                "{} is the directory of several workspaces: {}; give all but one of them another, or take them away with `abide workspace remove`",
+                "{} is the directory of several workspaces: {}; change the directory of all but one, or remove them with `abide workspace remove`",
                 self.disk.shown(&dir),
                 names.join(", ")
             )));
@@ -194,7 +194,7 @@ impl ConfigDir {
                 workspace.map_or_else(|_| self.stated_dir(&other), |workspace| Some(real(&workspace.dir)));
             if other != name.as_str() && taken.as_ref() == Some(&dir) {
                 return Err(ConfigError::Refused(format!(
-                    "{} is the directory of workspace {other}; change that with `abide workspace edit {other}`, or take it away with `abide workspace remove {other}`",
+                    "{} is the directory of workspace {other}; change it with `abide workspace edit {other}`, or remove it with `abide workspace remove {other}`",
                     self.disk.shown(&dir)
                 )));
             }

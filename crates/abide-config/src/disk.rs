@@ -59,7 +59,7 @@ impl Disk {
                 )));
             }
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
-            // A socket can not be opened at all.
+            // A socket cannot be opened at all.
             Err(rustix::io::Errno::NXIO) => return Err(self.not_a_file(path, "a socket or device")),
             Err(error) => return Err(self.failed("read", path)(error.into())),
         };
@@ -78,7 +78,7 @@ impl Disk {
         (&mut file).take(LARGEST + 1).read_to_end(&mut content).map_err(self.failed("read", path))?;
         if content.len() as u64 > LARGEST {
             return Err(ConfigError::Refused(format!(
-                "{}: is larger than {LARGEST} bytes, the most that is read; make it smaller, or move it away",
+                "{}: is larger than the limit of {LARGEST} bytes; make it smaller, or move it away",
                 self.shown(path)
             )));
         }

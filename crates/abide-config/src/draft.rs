@@ -91,7 +91,7 @@ impl Draft {
         let no_place = |problem| NoPlace { path: path.clone(), problem };
         let Some((key, parents)) = keys(path) else { return Err(no_place("has no line of its own")) };
         let table = table_at(self.document.as_table_mut(), parents)
-            .ok_or_else(|| no_place("is inside something that is no section of the file"))?;
+            .ok_or_else(|| no_place("is inside a value that is not a section of the file"))?;
         match table.get_mut(key) {
             Some(Item::Value(old)) => replace(old, value.clone()),
             Some(_) => return Err(no_place("is a section of the file")),
@@ -141,7 +141,7 @@ impl Draft {
                 array.push(entries.iter().map(|(key, value)| (*key, value.clone())).collect::<InlineTable>());
                 array.len() - 1
             }
-            _ => return Err(NoPlace { path: Path::from_iter([key]), problem: "is no list of tables" }),
+            _ => return Err(NoPlace { path: Path::from_iter([key]), problem: "is not a list of tables" }),
         };
         self.touched(Path(vec![PathStep::Key(key.to_owned()), PathStep::Index(index)]));
         Ok(())

@@ -65,7 +65,7 @@ pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling
         })
     };
     if key == VERSION {
-        return Err(mistake("is kept by abide itself", "any other setting".to_owned(), None));
+        return Err(mistake("is managed by abide", "any other setting".to_owned(), None));
     }
     let Some(path) = Path::parse(key) else {
         return Err(mistake(
@@ -77,7 +77,7 @@ pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling
     let first = |field: &&Field| matches!(path.0.first(), Some(PathStep::Key(key)) if key == field.key);
     if let Some(SettingShape::Tables(_)) = T::FIELDS.iter().find(first).map(|field| field.shape) {
         let ways = "the flags --mount, --isolation and --unmount, and the file itself".to_owned();
-        return Err(mistake("is said of each mount, not of all", ways, None));
+        return Err(mistake("is a setting of each mount, not of all", ways, None));
     }
     match look_up(T::FIELDS, &path) {
         Lookup::Leaf { spelling, presence } => Ok((path, spelling, presence)),

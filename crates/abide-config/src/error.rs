@@ -11,8 +11,10 @@ pub enum ConfigError {
     /// The file, or the value given for it, is wrong.
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
-    /// The file was written by a newer abide, whose meaning this one can not know.
-    #[error("{file}:{line}: written for schema version {found}, this abide knows {known}: upgrade abide")]
+    /// The file was written by a newer abide, whose meaning this one cannot know.
+    #[error(
+        "{file}:{line}: has schema version {found}, but this abide supports up to {known}; upgrade abide"
+    )]
     TooNew {
         /// The file.
         file: String,
@@ -23,12 +25,12 @@ pub enum ConfigError {
         /// The newest version that this abide knows.
         known: i64,
     },
-    /// A word that can not be a name.
+    /// A word that cannot be a name.
     #[error(transparent)]
     BadName(#[from] BadName),
     /// There is no workspace of that name.
     #[error(
-        "there is no workspace {name}{meant}; see `abide workspace list`, or make it with `abide workspace create`"
+        "there is no workspace {name}{meant}; see `abide workspace list`, or create it with `abide workspace create`"
     )]
     NoSuchWorkspace {
         /// Its name.
@@ -36,7 +38,7 @@ pub enum ConfigError {
         /// The existing one that was probably meant, in parentheses.
         meant: String,
     },
-    /// It can not be done, for this reason.
+    /// It cannot be done, for this reason.
     #[error("{0}")]
     Refused(String),
     /// The operating system refused.

@@ -68,7 +68,7 @@ impl fmt::Display for Mistakes {
             write!(f, "{newline}{mistake}")?;
         }
         if self.more > 0 {
-            write!(f, "\nand {} more; put these right first", self.more)?;
+            write!(f, "\nand {} more; fix these first", self.more)?;
         }
         Ok(())
     }

@@ -20,9 +20,9 @@ pub(crate) const ALLOWED: &str =
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
-/// Why a word can not be a [`Name`].
+/// Why a word cannot be a [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{found}\" can not be a name; allowed: {ALLOWED}")]
+#[error("\"{found}\" cannot be a name; allowed: {ALLOWED}")]
 pub struct BadName {
     /// The word that was found, with control characters escaped.
     pub found: String,

@@ -20,7 +20,7 @@ pub fn reference() -> String {
 
 fn add<T: FileKind>(text: &mut String) {
     let gap = if text.is_empty() { "" } else { "\n" };
-    // Writing to a `String` can not fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "{gap}## {}\n", T::TITLE);
     let _ = writeln!(text, "| setting | allowed | default | meaning |\n|---|---|---|---|");
     let _ = writeln!(

@@ -8,13 +8,13 @@ use crate::schema::{Optional, Several, record};
 record! {
     /// What a role's file says.
     Role {
-        /// Image that containers of this role are made from.
+        /// Image for containers of this role.
         image: Option<String> as Optional<ImageName>,
-        /// Agents that the role supports; empty, any.
+        /// Agents that the role supports; empty means any.
         agents: Vec<Name> as Several<Named>,
         /// Variables that the role needs; their values come from `env` of the workspace or of config.toml.
         env: Vec<String> as Several<Variable>,
-        /// Command run in a new instance of this role, unless its workspace has one of its own.
+        /// Command that runs in a new instance of this role, unless its workspace has its own.
         setup: Option<Vec<String>> as Optional<Argv>,
         /// What the role is for, in a line.
         description: Option<String> as Optional<Text>,

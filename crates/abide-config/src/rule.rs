@@ -337,7 +337,7 @@ fn plain_absolute(path: &Path) -> Result<PathBuf, Wrong> {
     }
     let plain: PathBuf = path.components().collect();
     if plain.parent().is_none() {
-        return Err(Wrong::because("would give away the whole file system"));
+        return Err(Wrong::because("would expose the whole file system"));
     }
     Ok(plain)
 }

@@ -18,37 +18,37 @@ use crate::workspace::Workspace;
 record! {
     /// What `config.toml` says, with the default of everything that it does not mention.
     Settings {
-        /// Role of a scope that names none.
+        /// Default role.
         role: Name as Named = Name::default_role(),
         /// Agent to start; unset, the first one found on PATH.
         agent: Option<Name> as Optional<Named>,
-        /// Where instances live.
+        /// Where instances run.
         place: Place as OneOf<Place> = Place::Host,
         /// What happens to an instance when its last session ends.
         policy: Policy as OneOf<Policy> = Policy::Ask,
-        /// Most instances of one plain directory kept for a later resume; 0 is no limit. A workspace has its own.
+        /// How many instances of one directory are kept for a later resume; 0 is no limit. A workspace has its own limit.
         keep_max: u32 as Count<10_000> = 0,
-        /// What holds the sessions of an instance on the host.
+        /// What runs the sessions of an instance on the host.
         substrate: Substrate as OneOf<Substrate> = Substrate::Capsule,
         /// How instances on the host are placed under the systemd user manager.
         unit: UnitMode as OneOf<UnitMode> = UnitMode::Auto,
-        /// Whether abide may turn on linger for you where instances need it to survive your logout.
+        /// Whether abide may turn on linger if instances need it to survive your logout.
         linger: bool as Flag = false,
-        /// When sessions keep the machine from going to sleep.
+        /// When sessions keep the machine awake.
         keep_awake: KeepAwake as OneOf<KeepAwake> = KeepAwake::Working,
         /// How much of each session's output is kept on disk for recovery.
         journal: JournalLimit as JournalSize = JournalLimit::Newest(ByteSize::mib(8)),
         /// Lines of scrollback kept for each session.
         scrollback: u32 as Count<1_000_000> = 10_000,
-        /// Key that begins every command to the multiplexer.
+        /// Key that starts every key command while attached.
         prefix: PrefixKey as Prefix = PrefixKey::DEFAULT,
         /// Where the status bar is drawn.
         status_bar: StatusBar as OneOf<StatusBar> = StatusBar::Bottom,
         /// Removed instances.
         trash: Trash as Section<Trash>,
-        /// The operator's terminal, and what programs in a session may do to it.
+        /// Your terminal, and what programs in a session may do to it.
         terminal: Terminal as Section<Terminal>,
-        /// Variable given to every session, and where its value comes from.
+        /// Environment variable of every session, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
         /// How an agent is run.
         agents: BTreeMap<Name, Agent> as Map<AgentName, Section<Agent>>,
@@ -58,17 +58,17 @@ record! {
 record! {
     /// How long removed instances can be restored.
     Trash {
-        /// Days that a removed instance can be restored.
+        /// Days for which a removed instance can be restored.
         keep_days: u32 as Count<36_500> = 14,
-        /// Size at which the oldest removed instances without work go early.
+        /// Size of the trash above which the oldest entries without work are deleted early.
         max_size: ByteSize as Size = ByteSize::mib(5 * 1024),
     }
 }
 
 record! {
-    /// The operator's terminal, and what programs in a session may do to it.
+    /// Your terminal, and what programs in a session may do to it.
     Terminal {
-        /// Whether it shows any colour (24 bits).
+        /// Whether it supports 24-bit colour.
         truecolor: TrueColor as OneOf<TrueColor> = TrueColor::Auto,
         /// Writing to the clipboard (OSC 52).
         clipboard: Permission as OneOf<Permission> = Permission::Deny,

@@ -20,21 +20,21 @@ record! {
     Workspace {
         /// Directory of the workspace.
         dir: PathBuf as HostPath,
-        /// Role, in place of the general one.
+        /// Role, instead of the one in config.toml.
         role: Option<Name> as Optional<Named>,
-        /// Agent, in place of the general one.
+        /// Agent, instead of the one in config.toml.
         agent: Option<Name> as Optional<Named>,
-        /// Where instances live, in place of the general setting.
+        /// Where instances run, instead of the setting in config.toml.
         place: Option<Place> as Optional<OneOf<Place>>,
-        /// What happens to an instance when its last session ends, in place of the general setting.
+        /// What happens to an instance when its last session ends, instead of the setting in config.toml.
         policy: Option<Policy> as Optional<OneOf<Policy>>,
-        /// Most instances kept for a later resume; 0 is no limit.
+        /// How many instances are kept for a later resume; 0 is no limit.
         keep_max: u32 as Count<10_000> = 0,
-        /// Command run in an instance after its directories are made.
+        /// Command that runs in an instance after its directories are created.
         setup: Option<Vec<String>> as Optional<Argv>,
-        /// Directories given to an instance.
+        /// Directories of an instance.
         mounts: Vec<Mount> as Tables<Mount>,
-        /// Variable given to every session, and where its value comes from.
+        /// Environment variable of every session, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
         /// How an agent is run here.
         agents: BTreeMap<Name, Agent> as Map<AgentName, Section<Agent>>,
@@ -44,11 +44,11 @@ record! {
 record! {
     /// A directory given to an instance.
     Mount {
-        /// Directory of the host.
+        /// Directory on the host.
         source: PathBuf as HostPath,
         /// Where the instance sees it; unset, at the same path.
         target: Option<PathBuf> as Optional<InnerPath>,
-        /// How it is given.
+        /// How the instance gets it.
         isolation: Isolation as OneOf<Isolation> = Isolation::Shared,
         /// Files that git ignores but the work needs, copied into a worktree or clone.
         copy: Vec<String> as Several<Glob>,
@@ -95,7 +95,7 @@ impl Workspace {
                         path::PathStep::Key("mounts".to_owned()),
                         path::PathStep::Index(index),
                     ]);
-                    at.disagreement(place, problem, "targets of which none holds another");
+                    at.disagreement(place, problem, "targets that do not overlap");
                 }
                 _ => outer = Some((target, index)),
             }

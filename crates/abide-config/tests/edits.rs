@@ -156,7 +156,7 @@ fn a_wrong_value_is_refused_in_the_same_words_and_not_written() {
         ("polcy", "keep", ""),
         ("trash", "3", "trash: is a group of settings, name one; allowed: trash.keep_days, trash.max_size"),
         ("keep_days", "3", ""),
-        ("version", "2", "version: is kept by abide itself; allowed: any other setting"),
+        ("version", "2", "version: is managed by abide; allowed: any other setting"),
         ("agents.claude.args", "--model opus", ""),
         ("agents.Claude.args", "[]", ""),
         ("env.A", "a\nb", ""),
@@ -171,7 +171,7 @@ fn a_wrong_value_is_refused_in_the_same_words_and_not_written() {
     }
     assert!(lines(sandbox.config.set("polcy", "keep"))[0].ends_with("(did you mean \"policy\"?)"));
     assert!(lines(sandbox.config.set("keep_days", "3"))[0].ends_with("(did you mean \"trash.keep_days\"?)"));
-    assert!(lines(sandbox.config.unset("version"))[0].contains("kept by abide itself"));
+    assert!(lines(sandbox.config.unset("version"))[0].contains("managed by abide"));
     assert_eq!(sandbox.files(), [std::path::Path::new("config.toml")]);
 }
 
@@ -302,7 +302,7 @@ fn of_several_edits_all_happen_or_none() {
     let sandbox = Sandbox::with_workspace("web", text);
     let edits = [set("policy", "keep"), mount("/", Isolation::Shared)];
     let message = &lines(sandbox.config.edit_workspace(&named("web"), &edits))[0];
-    assert!(message.starts_with("mounts[0].source = \"/\": would give away"), "{message}");
+    assert!(message.starts_with("mounts[0].source = \"/\": would expose"), "{message}");
     assert_eq!(sandbox.workspace_text("web"), text);
 
     assert!(sandbox.config.create_workspace(&named("new"), "relative", &[]).is_err());

@@ -81,7 +81,7 @@ fn control_characters_are_refused_in_every_text() {
 }
 
 #[test]
-fn an_image_can_not_be_an_option_of_the_engine() {
+fn an_image_cannot_be_an_option_of_the_engine() {
     let sandbox = Sandbox::new();
     let file = sandbox.config.role_file(&named("r"));
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -127,14 +127,17 @@ fn of_very_many_mistakes_the_first_are_listed_and_the_rest_counted() {
     let many: String = (0..50_000).map(|n| format!("k{n} = 1\n")).collect();
     let lines = refused(&many);
     assert_eq!(lines.len(), 101);
-    assert_eq!(lines[100], "and 49900 more; put these right first");
+    assert_eq!(lines[100], "and 49900 more; fix these first");
 }
 
 #[test]
 fn a_file_too_large_is_not_even_parsed() {
     let sandbox = Sandbox::with_settings(&format!("version = 1\n#{}\n", "x".repeat(1 << 20)));
     let message = sandbox.config.load().unwrap_err().to_string();
-    assert!(message.starts_with("~/config/config.toml: is larger than 1048576 bytes"), "{message}");
+    assert!(
+        message.starts_with("~/config/config.toml: is larger than the limit of 1048576 bytes"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn two_workspaces_of_one_directory_are_told_apart_by_the_operator() {
 }
 
 #[test]
-fn a_workspace_that_can_not_be_read_is_an_error_wherever_it_may_be_the_nearest() {
+fn a_workspace_that_cannot_be_read_is_an_error_wherever_it_may_be_the_nearest() {
     let sandbox = Sandbox::new();
     workspace(&sandbox, "good", "/srv/x");
     let bad = sandbox.config.workspace_file(&named("bad"));

@@ -52,7 +52,7 @@ pub(crate) fn rules_of(described: &Described) -> serde_json::Value {
     serde_json::json!({ "title": described.title, "screen": described.screen })
 }
 
-/// Sets the agent's hooks for this launch, and gives what the mux is to be told about the session. Hooks that can not be set
+/// Sets the agent's hooks for this launch, and gives what the mux is to be told about the session. Hooks that cannot be set
 /// are missed, but stop nobody from working.
 pub(crate) fn arrange(
     ctx: &LaunchContext<'_>,

@@ -28,10 +28,10 @@ pub enum Error {
     /// Git, or the file system, refused.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A value that the environment needs can not be had.
+    /// A value that the environment needs cannot be had.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The conversation that was asked for can not be taken up.
+    /// The conversation that was asked for cannot be taken up.
     #[error(transparent)]
     Take(#[from] TakeError),
     /// The set-up command did not succeed; a resume runs it again.
@@ -45,7 +45,7 @@ pub enum Error {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The system gave no random number for an id.
-    #[error("no id for the conversation could be made: {0}")]
+    #[error("cannot create an id for the conversation: {0}")]
     Mint(#[from] std::io::Error),
     /// An agent did not come up.
     #[error(transparent)]
@@ -61,8 +61,8 @@ pub enum Error {
     StillRuns(InstanceId),
     /// Whether it runs is not known, so nothing is changed.
     #[error(
-        "whether {} runs is not known: {why}; nothing was changed. Ask where it was started; \
-         if you know that nothing of it runs anywhere, `abide stop {id} --not-running` says so",
+        "it is unknown whether {} runs: {why}; nothing was changed. Check on the machine where it was started; \
+         if you are sure that it does not run anywhere, use `abide stop {id} --not-running`",
         id.display_name()
     )]
     LivenessUnknown {
@@ -71,7 +71,7 @@ pub enum Error {
         why: String,
     },
     /// Its processes have ended, and that could not be written down.
-    #[error("{}: its processes have ended, but that could not be written down: {error}; the next `abide ls` tries again", id.display_name())]
+    #[error("{}: its processes have ended, but that could not be recorded: {error}; the next `abide ls` tries again", id.display_name())]
     EndedUnwritten { id: InstanceId, error: abide_store::Error },
     /// Something else, which nobody has to tell from the rest.
     #[error("{0}")]

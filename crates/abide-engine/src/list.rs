@@ -28,7 +28,7 @@ pub struct InstanceList {
     pub version: u32,
     /// The instances that can be read, oldest first.
     pub instances: Vec<InstanceRow>,
-    /// The ones that can not, with the reason.
+    /// The ones that cannot, with the reason.
     pub damaged: Vec<Damaged>,
     /// Capsules that run although the directory of their instance is gone.
     pub orphaned: Vec<Orphaned>,
@@ -53,7 +53,7 @@ pub struct InstanceRow {
     pub since: Timestamp,
     /// What led to it.
     pub because: String,
-    /// What is in the way of its removal, where that was decided and can not be carried out.
+    /// What is in the way of its removal, where that was decided and cannot be carried out.
     pub obstacle: Option<String>,
     /// Whose decision it is, where it needed one: `operator`, `policy` or `undecided`.
     pub decided_by: Option<DecidedBy>,
@@ -113,7 +113,7 @@ pub struct SessionRow {
     pub quiet_ms: Option<u64>,
 }
 
-/// An instance that can not be read.
+/// An instance that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Damaged {
     /// The name of its directory.

@@ -74,7 +74,7 @@ fn level_named(word: &str) -> Option<LevelFilter> {
     (!word.is_empty()).then(|| word.parse().ok())?
 }
 
-/// Sends everything that is traced in this process to `path`. Where that can not be, there is no log.
+/// Sends everything that is traced in this process to `path`. Where that cannot be, there is no log.
 pub fn install(path: &Path, filter: Filter, verb: &str) {
     let log = Log { filter, verb: verb.to_owned(), path: path.to_owned(), state: Mutex::default() };
     let _ = tracing::subscriber::set_global_default(log);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_can_not_be_written_stops_nobody() {
+    fn a_log_that_cannot_be_written_stops_nobody() {
         let log = log_in(Path::new("/proc/no-such-directory"), "");
         tracing::subscriber::with_default(log, || tracing::error!("nobody hears this"));
     }

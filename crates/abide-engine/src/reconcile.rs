@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// How long a look may be held up by letting old removals go for good.
 const PURGING: Duration = Duration::from_millis(100);
 
-/// The policy that holds for `instance`; `None` where the configuration can not be read.
+/// The policy that holds for `instance`; `None` where the configuration cannot be read.
 pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
     let settings = config.load().ok()?;
     let Some(name) = &instance.scope.workspace else { return Some(settings.policy) };
@@ -47,7 +47,7 @@ pub enum SettledElsewhere {
     Leave,
 }
 
-/// Looks at every instance, and gives what there is afterwards. A list that can not be read is an error, and then nothing
+/// Looks at every instance, and gives what there is afterwards. A list that cannot be read is an error, and then nothing
 /// is touched.
 pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<StoreEntry>, Error> {
     reconcile_beside(store, config, SettledElsewhere::SettleToo)
@@ -172,7 +172,7 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Surve
         }
         Status::Starting { .. } => match alive() {
             Liveness::Alive if has_started(store, instance) => {
-                let because = "the capsule runs; the process that started it did not say so";
+                let because = "the capsule runs, but the process that started it did not record that";
                 stamp(store, instance, &StatusEvent::CapsuleSeen, because)
             }
             // A keeper that lost its launcher ends by itself.
@@ -185,7 +185,7 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Surve
             }
         },
         Status::Restorable(_) if alive() == Liveness::Alive => {
-            stamp(store, instance, &StatusEvent::CapsuleSeen, "its supervisor is alive after all")
+            stamp(store, instance, &StatusEvent::CapsuleSeen, "its supervisor turned out to be alive")
         }
         Status::Restorable(_) if trees::are_released(store, instance) => {
             let told = |notice: &str| tracing::info!(%id, "{notice}");

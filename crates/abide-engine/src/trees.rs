@@ -127,8 +127,8 @@ fn with_current_setup(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<In
         return Ok(instance.clone());
     };
     match current.is_empty() {
-        true => (ctx.progress)("no set-up command is configured any more, so none is run"),
-        false => (ctx.progress)("the set-up command is not the one of the last start: it was changed since"),
+        true => (ctx.progress)("the set-up command was removed from the configuration, so none is run"),
+        false => (ctx.progress)("the set-up command has changed since the last start"),
     }
     ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
         now.recipe.setup.clone_from(current);
@@ -148,7 +148,7 @@ pub fn linked_elsewhere(store: &Store, instance: &Instance) -> Vec<PathBuf> {
     isolated(instance).flat_map(|mount| abide_git::linked_elsewhere(&instance_dir, mount)).collect()
 }
 
-/// Refuses if the trees of `instance`, whose instance directory is at `instance_dir` in the trash, can not be given back to their repositories.
+/// Refuses if the trees of `instance`, whose instance directory is at `instance_dir` in the trash, cannot be given back to their repositories.
 pub fn check_restore(instance_dir: &Path, instance: &Instance) -> Result<(), Error> {
     isolated(instance).try_for_each(|mount| Ok(abide_git::check_restore(instance_dir, mount, TO_RELEASE)?))
 }
@@ -256,7 +256,7 @@ fn guest_among(
 ) -> Option<String> {
     let all = match all {
         Ok(all) => all,
-        Err(error) => return Some(format!("whether another instance works in it is not known: {error}")),
+        Err(error) => return Some(format!("it is unknown whether another instance works in it: {error}")),
     };
     let is_in = |dir: &Path| dir.starts_with(instance_dir);
     let works_here = |other: &&Instance| {
@@ -359,12 +359,12 @@ pub fn host_repo(store: &Store, instance: &Instance) -> HostRepo {
 fn in_words(drift: Drift) -> String {
     let commits = |n: u64| if n == 1 { "1 commit".to_owned() } else { format!("{n} commits") };
     match drift {
-        Drift::Moved { branch, new, lost: 0 } => format!("{branch} has {} more than then", commits(new)),
+        Drift::Moved { branch, new, lost: 0 } => format!("{branch} has {} more now", commits(new)),
         Drift::Moved { branch, new, lost } => {
-            format!("{branch} was rewritten: {} more and {} less than then", commits(new), commits(lost))
+            format!("{branch} was rewritten: {} more and {} fewer now", commits(new), commits(lost))
         }
         Drift::Gone { branch } => format!("{branch} is gone"),
-        Drift::RepositoryGone => "it is not where it was".to_owned(),
+        Drift::RepositoryGone => "it was moved or removed".to_owned(),
     }
 }
 

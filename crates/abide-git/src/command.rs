@@ -25,7 +25,7 @@ impl GitDeadline {
         Self { end: Instant::now() + limit, limit }
     }
 
-    /// Half of what is left: for a question whose answer is not needed, so that it can not use up all the time.
+    /// Half of what is left: for a question whose answer is not needed, so that it cannot use up all the time.
     pub(crate) fn half(self) -> Self {
         let left = self.left();
         Self { end: self.end - left / 2, ..self }

@@ -12,7 +12,7 @@ pub enum GitError {
     #[error("{} is not in a git repository; give it as `shared`, or run `git init` there", .0.display())]
     NotARepository(PathBuf),
     /// There is nothing yet that a worktree could hold.
-    #[error("{} has no commit yet and this git can not make a worktree of that; commit something, or use `clone`", .0.display())]
+    #[error("{} has no commit yet, and this version of git cannot make a worktree of it; commit something, or use `clone`", .0.display())]
     NoCommit(PathBuf),
     /// The base names no commit.
     #[error("`{name}` names no commit in {}; `git branch -a` lists its branches", repo.display())]
@@ -31,27 +31,25 @@ pub enum GitError {
         repo: PathBuf,
     },
     /// A branch can be checked out in one worktree at a time.
-    #[error(
-        "branch `{name}` is checked out elsewhere; use `--base {name}` for a branch of its own, or `clone`"
-    )]
+    #[error("branch `{name}` is checked out elsewhere; use `--base {name}` for a new branch, or `clone`")]
     BranchInUse { name: String },
     /// The repository that a worktree belongs to is not there.
     #[error("the repository {} is gone; put it back and try again, or copy the files out of the tree", .0.display())]
     RepositoryGone(PathBuf),
     /// The repository that a worktree belongs to was moved, or is gone.
     #[error(
-        "the repository {} is not where it was; put it back, or run `git worktree repair {}` where it is now",
+        "the repository {} was moved or removed; put it back, or run `git worktree repair {}` in its new place",
         repo.display(), tree.display()
     )]
     RepositoryMoved { repo: PathBuf, tree: PathBuf },
     /// Something that is not ours is in the way.
     #[error("{} is in the way and is left alone; move it away, then try again", .0.display())]
     InTheWay(PathBuf),
-    /// A path can not be written down.
-    #[error("{} is not UTF-8 and can not be recorded; rename it, or give it as `shared`", .0.display())]
+    /// A path cannot be written down.
+    #[error("{} is not UTF-8 and cannot be recorded; rename it, or give it as `shared`", .0.display())]
     NotText(PathBuf),
-    /// What was written down about a tree can not be read.
-    #[error("{} cannot be understood ({reason}); the tree is left as it is", path.display())]
+    /// What was written down about a tree cannot be read.
+    #[error("{} cannot be parsed ({reason}); the tree is left as it is", path.display())]
     Record {
         path: PathBuf,
         /// What is wrong with it.
@@ -59,8 +57,7 @@ pub enum GitError {
     },
     /// How a tree was made is not known any more.
     #[error(
-        "{} is lost ({reason}); `abide resume` makes it again from what the tree says, `abide eject` moves the tree to the \
-         trash all the same", path.display()
+        "{} is lost ({reason}); `abide resume` recreates it from the tree, `abide eject` moves the tree to the trash anyway", path.display()
     )]
     LostRecord {
         path: PathBuf,
@@ -77,13 +74,13 @@ pub enum GitError {
     /// Git could not look at something.
     #[error("{0}")]
     Unreadable(String),
-    /// This git can not try a merge.
-    #[error("whether it was merged can not be found out: this git is older than 2.38, which can try a merge")]
+    /// This git cannot try a merge.
+    #[error("it is unknown whether it was merged: that needs git 2.38 or later")]
     TooOld,
     /// The repository at the recorded path is not the one that a tree came from.
     #[error(
-        "{} lacks {missing}: it is another repository than the one the tree came from, or its history was rewritten; \
-         put that one back and try again, or copy the files out of {}", repo.display(), tree.display()
+        "{} lacks {missing}: it is not the repository that the tree came from, or its history was rewritten; \
+         restore the original and try again, or copy the files out of {}", repo.display(), tree.display()
     )]
     AnotherRepository {
         repo: PathBuf,

@@ -46,7 +46,7 @@ pub(crate) struct Baseline {
 
 /// Looks at every mount, each given with its instance directory, all within `limit`, and answers in their order.
 ///
-/// Whatever can not be found out in time or at all is named in [`MountEvidence::unknown`].
+/// Whatever cannot be found out in time or at all is named in [`MountEvidence::unknown`].
 pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvidence> {
     let deadline = GitDeadline::within(limit);
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(mounts.len());
@@ -87,7 +87,7 @@ fn examine(instance_dir: &Path, mount: &Mount, deadline: GitDeadline) -> MountEv
 fn look(site: &Site, deadline: GitDeadline, found: &mut MountEvidence) -> Result<(), GitError> {
     let Some(record) = site.existing_record()? else { return Ok(()) };
     if site.damaged_record().exists() {
-        found.unknown.push("what was written down when the tree was made is lost".to_owned());
+        found.unknown.push("the record of how the tree was made is lost".to_owned());
     }
     if !record.complete {
         found.unknown.extend(halfmade::foreign(site, &record, deadline));
@@ -99,9 +99,10 @@ fn look(site: &Site, deadline: GitDeadline, found: &mut MountEvidence) -> Result
     found.branch.clone_from(&status.branch);
     let lock = git_dir.join("index.lock");
     if lock.exists() {
-        found
-            .unknown
-            .push(format!("{}: a git command is running, or died; remove it if none is", lock.display()));
+        found.unknown.push(format!(
+            "{}: a git command is running or crashed; remove the file if none is running",
+            lock.display()
+        ));
     }
     found.unknown.extend(tree.elsewhere()?);
     found.unknown.extend(status.complaints.iter().cloned());
@@ -169,7 +170,10 @@ impl<'a> Tree<'a> {
         let top = self.git.path(["rev-parse", "--show-toplevel"])?;
         let is_here = top.canonicalize().ok() == self.site.tree.canonicalize().ok();
         Ok((!is_here).then(|| {
-            format!("core.worktree leads to {}, so the files here are compared with nothing", top.display())
+            format!(
+                "core.worktree points to {}, so changes to the files here cannot be detected",
+                top.display()
+            )
         }))
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn of_tree(tree: &Path, isolation: Isolation) -> Result<PathBuf, GitE
     let broken = |reason| Err(GitError::Broken { path: tree.to_owned(), reason });
     let link = tree.join(".git");
     if tree.symlink_metadata().is_err() {
-        return broken("it is gone; a resume makes a worktree again from its branch, if that is still there");
+        return broken("it is gone; a resume recreates a worktree from its branch, if that still exists");
     }
     let Ok(meta) = fs::symlink_metadata(&link) else { return broken("its .git is missing") };
     match isolation {
@@ -29,11 +29,11 @@ pub(crate) fn of_tree(tree: &Path, isolation: Isolation) -> Result<PathBuf, GitE
             let bytes = fs::read(&link).doing("read", &link)?;
             match bytes.strip_prefix(b"gitdir: ").map(path_in) {
                 Some(dir) if dir.join("HEAD").exists() => Ok(dir),
-                Some(_) => broken("the repository does not know this worktree any more"),
+                Some(_) => broken("the repository no longer knows this worktree"),
                 None => broken("its .git file is damaged"),
             }
         }
-        _ => broken("its .git is not what was put there"),
+        _ => broken("its .git was replaced"),
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn head_branch(dir: &Path, repo: &Git) -> Result<Option<String>, GitE
         Some(1) => Ok(None),
         _ => Err(GitError::Broken {
             path: dir.to_owned(),
-            reason: "its HEAD can not be read; try `git status` in the tree",
+            reason: "its HEAD cannot be read; try `git status` in the tree",
         }),
     }
 }
@@ -161,7 +161,7 @@ fn closed_log(git: &Git, dir: &Path) -> Result<Vec<u8>, GitError> {
     }
     if !git.try_run(["rev-parse", "--verify", "-q", "HEAD"])?.status.success() {
         let reason =
-            "git does not tell where HEAD was while it has no commit; commit something there, then try again";
+            "HEAD has no commit, so git cannot say where it was; commit something there, then try again";
         return Err(GitError::Broken { path: dir.to_owned(), reason });
     }
     Ok(git.run(["log", "-g", "--no-show-signature", "--format=%H%x09%gs", "HEAD", "--"])?.stdout)

@@ -56,7 +56,7 @@ pub fn repair(
     if site.tree.join(".git").is_file() {
         register(&site, &record, id, branch, deadline)?;
         progress(&format!(
-            "{repo} had forgotten the worktree {tree}; it knows it again, on {branch}, with nothing staged"
+            "{repo} had lost its record of the worktree {tree}; it is registered again, on {branch}, with nothing staged"
         ));
         return Ok(Some(Repair::Registered));
     }
@@ -65,7 +65,7 @@ pub fn repair(
     }
     remake(&site, &record, id, mount, deadline, progress)?;
     progress(&format!(
-        "{tree} was gone and was made again from its branch {branch}; what was not committed is lost"
+        "{tree} was missing and was recreated from its branch {branch}; uncommitted changes are lost"
     ));
     Ok(Some(Repair::Remade))
 }
@@ -134,9 +134,9 @@ pub fn fault(instance_dir: &Path, mount: &Mount, limit: Duration) -> Option<Stri
     if site.tree.symlink_metadata().is_err() {
         return Some(match record.branch.filter(|_| record.isolation == Isolation::Worktree) {
             Some(branch) => {
-                format!("{tree} is gone, and {repo} has no branch {branch} to make it again from")
+                format!("{tree} is gone, and {repo} has no branch {branch} to recreate it from")
             }
-            None => format!("{tree} is gone with all that it held"),
+            None => format!("{tree} is gone with its contents"),
         });
     }
     match gitdir::of_tree(&site.tree, record.isolation) {
@@ -145,7 +145,7 @@ pub fn fault(instance_dir: &Path, mount: &Mount, limit: Duration) -> Option<Stri
             let answer = git.run(["rev-parse", "--git-dir"]);
             answer.err().map(|error| format!("git does not work in {tree}: {error}"))
         }
-        Err(why) => Some(format!("{why}; the files are there, and can be copied")),
+        Err(why) => Some(format!("{why}; its files are intact and can be copied")),
     }
 }
 

@@ -44,7 +44,7 @@ impl Slots {
     /// has grown as far again, with other bytes, it would seem to belong there.
     pub fn forget_all_but(&self, newest: Option<usize>) {
         for (_, path) in self.paths.iter().enumerate().filter(|(slot, _)| Some(*slot) != newest) {
-            // What is not there is forgotten, and what can not be removed is the next to be written over.
+            // What is not there is forgotten, and what cannot be removed is the next to be written over.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -45,7 +45,7 @@ pub fn resize_entry(index: u64, position: u64, size: TerminalSize) -> (usize, u6
 }
 
 fn resize_place(index: u64) -> usize {
-    // Below 250, so the conversion can not fail.
+    // Below 250, so the conversion cannot fail.
     RESIZE_TABLE + 16 * usize::try_from(index % MAX_RESIZES).unwrap_or(0)
 }
 

@@ -1,7 +1,7 @@
 //! The journal: what a session wrote, kept so that a mux that dies loses nothing.
 //!
 //! A journal is a ring file that is mapped into memory, and PTY output is read *into the map*: from the moment that
-//! `read` returns the bytes are in the page cache, where the death of the reader can not touch them. Three rules
+//! `read` returns the bytes are in the page cache, where the death of the reader cannot touch them. Three rules
 //! make every moment a safe one to be killed at:
 //!
 //! - The `window` bytes ahead of the head are zero before anything is read into them, and a single read goes
@@ -14,7 +14,7 @@
 //! After a reboot less can be said: the disk may have got the pages in any order. Then only what was followed by a
 //! completed [`SyncJob`] counts.
 //!
-//! A journal that can not be on disk (turned off, disk full) is the same thing with nothing to recover: keeping the
+//! A journal that cannot be on disk (turned off, disk full) is the same thing with nothing to recover: keeping the
 //! session going is worth more than being able to redraw it. Where a file system copies what is rewritten, a page that
 //! had its space once may need new space later: every page is made writable before it is written to, and where that
 //! fails the journal goes on in memory. This module neither parses output nor knows what a
@@ -98,7 +98,7 @@ impl Journal {
         match Self::try_open(path, capacity, generation) {
             Ok(opened) => opened,
             Err(err) => {
-                tracing::warn!("{} can not be used, so this session has no journal: {err}", path.display());
+                tracing::warn!("{} cannot be used, so this session has no journal: {err}", path.display());
                 (Self::memory(), None)
             }
         }
@@ -139,7 +139,7 @@ impl Journal {
             Ok(file)
         });
         let file = filled.inspect_err(|_| {
-            // On a full disk it would hold blocks for nothing; if it can not be removed, the next one is made over it.
+            // On a full disk it would hold blocks for nothing; if it cannot be removed, the next one is made over it.
             let _ = std::fs::remove_file(&unfinished);
         })?;
         let mut ring = Ring::map(file, capacity, Slots::fresh(path, header.ring_id))?;
@@ -362,7 +362,7 @@ fn allocate(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
-/// Renames a file that we can not use: it may be somebody's, or worth a look.
+/// Renames a file that we cannot use: it may be somebody's, or worth a look.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     for n in 0..1000 {
         let mut name = path.as_os_str().to_owned();
@@ -373,8 +373,5 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
             return Ok(aside);
         }
     }
-    Err(io::Error::new(
-        io::ErrorKind::AlreadyExists,
-        "too many damaged journals are lying about; remove them",
-    ))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "there are too many damaged journals; remove them"))
 }

@@ -80,7 +80,7 @@ pub fn rebuild(
     if earlier_run {
         // What the journal holds no longer leads to this state by itself.
         if let Err(err) = journal.checkpoint(&term.dump()) {
-            tracing::warn!("{} can not be written: {err}", ring.display());
+            tracing::warn!("{} cannot be written: {err}", ring.display());
         }
     }
     attempts.succeeded();

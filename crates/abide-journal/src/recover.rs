@@ -53,7 +53,7 @@ pub enum RecoverError {
     #[error("there is no journal")]
     Missing,
     /// The file is not a journal that this version can read.
-    #[error("this is no journal: {0}")]
+    #[error("not a journal: {0}")]
     Foreign(&'static str),
     /// It could not be read.
     #[error(transparent)]

@@ -28,7 +28,7 @@ pub fn take(id: &SessionId, term: &Term, ask: &Snapshot) -> Result<SnapshotReply
     let (size, format) = (term.size(), ask.format);
     let range = rows(term, ask);
     if format == Format::Cells && range.len() * usize::from(size.cols) > MAX_CELLS {
-        let text = "that many cells do not fit into a reply; ask for fewer lines at a time, or for text";
+        let text = "too many cells for one reply; ask for fewer lines, or for text";
         return Err(RequestRefusal::new(error_code::TOO_LARGE, text));
     }
     let (mut lines, mut cells) = (Vec::new(), Vec::new());

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 use crate::daemons::{self, Daemon};
 
 const KILL_AGAIN: Duration = Duration::from_millis(50);
-/// A process in an uninterruptible system call can not be killed; nobody waits for it longer than this.
+/// A process in an uninterruptible system call cannot be killed; nobody waits for it longer than this.
 const KILL_FOR: Duration = Duration::from_secs(2);
 
 /// What is to end.
@@ -79,7 +79,7 @@ impl Ending {
             left.iter().for_each(|process| send(process, Signal::HUP));
         }
         if now >= self.give_up_at {
-            tracing::warn!(count = left.len(), "processes that can not be killed are left behind");
+            tracing::warn!(count = left.len(), "processes that cannot be killed are left behind");
             return true;
         }
         if now >= self.kill_at {

@@ -46,7 +46,7 @@ pub(super) enum LaunchReply {
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// Another keeper serves the instance.
-    #[error("this instance is running already; attach to it with `abide hardline`")]
+    #[error("this instance is already running; attach to it with `abide hardline`")]
     AlreadyRunning,
     /// The session could not be started, or the keeper could not serve the instance.
     #[error("{text}")]
@@ -62,7 +62,7 @@ pub enum LaunchError {
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The keeper's program could not be started.
-    #[error("can not start the capsule's keeper: {0}")]
+    #[error("cannot start the capsule's keeper: {0}")]
     Io(#[from] io::Error),
 }
 

@@ -97,7 +97,7 @@ pub fn run(args: KeeperArgs) -> i32 {
     match started {
         Ok(keeper) => keeper.serve(),
         Err(err) => {
-            tracing::error!("the keeper can not start: {err}");
+            tracing::error!("the keeper cannot start: {err}");
             1
         }
     }
@@ -114,7 +114,7 @@ impl Keeper {
         };
         let (reason, note) = match (failed, self.stop.take()) {
             (Some(err), _) => {
-                tracing::error!("the keeper can not go on: {err}");
+                tracing::error!("the keeper cannot go on: {err}");
                 (StopReason::Fatal, err.to_string())
             }
             (None, Some(stop)) => (stop.reason, stop.note),
@@ -252,7 +252,7 @@ impl Keeper {
         Ok(self.advance_stop(now))
     }
 
-    /// Gives up what ended sessions wrote last: an instance whose mux can not run must come to its end all the same.
+    /// Gives up what ended sessions wrote last: an instance whose mux cannot run must come to its end all the same.
     fn let_go(&mut self, now: Instant) {
         let longest = self.longest_absence();
         let is_late = |since: Instant| since + longest <= now;
@@ -352,7 +352,7 @@ impl Keeper {
         let Some(session) = self.living(id) else { return };
         let Some(signal) = Signal::from_named_raw(signal) else { return };
         if let Err(err) = rustix::process::kill_process_group(session.pid, signal) {
-            tracing::warn!(session = %id, "can not be signalled: {err}");
+            tracing::warn!(session = %id, "cannot be signalled: {err}");
         }
     }
 

@@ -101,7 +101,7 @@ impl Mux {
         let Err(err) = self.try_start(now) else { return true };
         let complaint = err.to_string();
         if complaint != self.complaint {
-            tracing::error!("the mux can not be started: {complaint}");
+            tracing::error!("the mux cannot be started: {complaint}");
             self.complaint = complaint;
         }
         false

@@ -43,9 +43,9 @@ pub(super) fn spawn(spec: &SpawnSpec) -> Result<(Pid, OwnedFd), SpawnError> {
         spec.argv.split_first().ok_or_else(|| SpawnError::new("no program", Errno::INVAL))?;
     let cwd = open_cwd(spec)?;
     let (master, slave) =
-        open_pty(spec.size).map_err(|err| SpawnError::new("can not open a terminal", err))?;
+        open_pty(spec.size).map_err(|err| SpawnError::new("cannot open a terminal", err))?;
     let stdio =
-        || slave.try_clone().map(Stdio::from).map_err(|err| SpawnError::new("can not open a terminal", err));
+        || slave.try_clone().map(Stdio::from).map_err(|err| SpawnError::new("cannot open a terminal", err));
 
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(TERMINAL_ENV);
@@ -70,10 +70,10 @@ pub(super) fn spawn(spec: &SpawnSpec) -> Result<(Pid, OwnedFd), SpawnError> {
         let name = program.as_os_str().display();
         let is_sought = !program.as_bytes().contains(&b'/');
         if is_sought && err.kind() == io::ErrorKind::NotFound {
-            let text = format!("can not start {name}: it was not found on PATH");
+            let text = format!("cannot start {name}: it is not on PATH");
             return SpawnError { errno: Errno::NOENT.raw_os_error(), text };
         }
-        SpawnError::new(&format!("can not start {name}"), err)
+        SpawnError::new(&format!("cannot start {name}"), err)
     })?;
     Ok((Pid::from_child(&child), master))
 }
@@ -82,7 +82,7 @@ pub(super) fn spawn(spec: &SpawnSpec) -> Result<(Pid, OwnedFd), SpawnError> {
 fn check(spec: &SpawnSpec) -> Result<(), SpawnError> {
     let bad_name = |name: &[u8]| name.is_empty() || name.contains(&b'=');
     if let Some((name, _)) = spec.env.iter().find(|(name, _)| bad_name(name.as_bytes())) {
-        let what = format!("`{}` can not name an environment variable", name.as_os_str().display());
+        let what = format!("`{}` cannot name an environment variable", name.as_os_str().display());
         return Err(SpawnError::new(&what, Errno::INVAL));
     }
     let words = spec.argv.iter().chain(spec.env.iter().flat_map(|(name, value)| [name, value]));

@@ -172,7 +172,7 @@ impl Keeper {
 
     fn release(&self) {
         if let Err(err) = socket::unbind(&self.instance_dir.run_dir(), self.socket) {
-            tracing::warn!("the socket can not be removed: {err}");
+            tracing::warn!("the socket cannot be removed: {err}");
         }
     }
 }
@@ -205,7 +205,7 @@ fn tell(launcher: &Link, err: StartError) -> StartError {
         StartError::Abandoned | StartError::Link(_) => return err,
     };
     if let Err(link) = launcher.send(&answer, &[]) {
-        tracing::warn!("the launcher can not be told: {link}");
+        tracing::warn!("the launcher cannot be told: {link}");
     }
     err
 }

@@ -20,7 +20,7 @@ impl Keeper {
     pub(super) fn begin_upgrade(&mut self, exe: OsText) {
         let busy = self.stop.is_some() || self.upgrade.is_some() || !self.kills.is_empty();
         let fit = if busy {
-            Err("something is being ended or upgraded just now; try again in a few seconds".to_owned())
+            Err("a session is being ended or upgraded; try again in a few seconds".to_owned())
         } else {
             upgrade::check(exe.as_path())
         };

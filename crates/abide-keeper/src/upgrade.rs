@@ -1,7 +1,7 @@
 //! Continuing on another binary: the keeper replaces its own program and stays the same process.
 //!
 //! Because the process does not change, its children stay its children, its lock stays held and every session goes
-//! on undisturbed. What a new program image can not see, the numbers of the descriptors and what they are, crosses
+//! on undisturbed. What a new program image cannot see, the numbers of the descriptors and what they are, crosses
 //! in a memfd. Before anything is given up the new binary is asked whether it can take over.
 #![allow(unsafe_code)] // Descriptors are adopted by number, and exec has no safe form that changes nothing if it fails.
 
@@ -77,15 +77,15 @@ struct Versioned<T> {
 
 /// Asks the new binary whether it can take over from us. The answer is awaited for a few seconds at most.
 pub(super) fn check(exe: &Path) -> Result<(), String> {
-    let answer = ask(exe).map_err(|err| format!("{} can not be asked: {err}", exe.display()))?;
+    let answer = ask(exe).map_err(|err| format!("{} cannot be asked: {err}", exe.display()))?;
     let probe: BinaryProbe = serde_json::from_slice(&answer)
-        .map_err(|_| format!("{} is no abide that can take over", exe.display()))?;
+        .map_err(|_| format!("{} is not an abide that can take over", exe.display()))?;
     if probe.keeper_state.contains(&STATE_VERSION) {
         return Ok(());
     }
     Err(format!(
-        "{} ({}) takes over from keepers of state {:?}, and this one has {STATE_VERSION}; \
-         the sessions can only move to it by being resumed",
+        "{} ({}) supports keeper state {:?}, and this keeper has {STATE_VERSION}; \
+         stop and resume the instance to upgrade it",
         exe.display(),
         probe.version,
         probe.keeper_state

@@ -12,15 +12,15 @@ choices! {
     /// What a session is doing.
     #[derive(Default)]
     Doing, "activity" {
-        Starting = "starting": "it was started and takes no input yet",
-        Working = "working": "it works on what it was given",
-        Idle = "idle": "it waits for the next task",
-        NeedsInput = "needs_input": "it waits for the operator's decision",
-        Failed = "failed": "an error ended its last turn, and it waits for the next task",
+        Starting = "starting": "it is starting and does not accept input yet",
+        Working = "working": "it is working on its task",
+        Idle = "idle": "it is waiting for the next task",
+        NeedsInput = "needs_input": "it is waiting for your decision",
+        Failed = "failed": "its last turn failed, and it is waiting for the next task",
         Exited = "exited": "its process has ended",
         #[default]
         #[serde(other)]
-        Unknown = "unknown": "nobody can say",
+        Unknown = "unknown": "it is unknown",
     }
 }
 
@@ -41,11 +41,11 @@ choices! {
     /// What a source says.
     Says, "statement" {
         Working = "working": "it works",
-        Busy = "busy": "it runs a tool or waits for permission to: this source can not tell which",
-        Background = "background": "it waits for the next task, and something that it started still runs",
-        Idle = "idle": "it waits for the next task",
+        Busy = "busy": "it runs a tool or waits for permission; this source cannot tell which",
+        Background = "background": "it is waiting for the next task, but something that it started still runs",
+        Idle = "idle": "it is waiting for the next task",
         Failed = "failed": "an error ended its last turn",
-        NeedsInput = "needs_input": "it waits for the operator's decision",
+        NeedsInput = "needs_input": "it is waiting for your decision",
     }
 }
 
@@ -55,7 +55,7 @@ choices! {
     Background, "background" {
         #[default]
         Counts = "counts": "the agent works for as long as that runs",
-        Ignored = "ignored": "the agent is idle when it waits for the next task",
+        Ignored = "ignored": "the agent is idle when it is waiting for the next task",
     }
 }
 
@@ -120,7 +120,7 @@ pub const SETTLE: Duration = Duration::from_millis(1500);
 pub const STALE: Duration = Duration::from_secs(60);
 
 /// What is said of a shell that has its terminal to itself.
-pub const SHELL_WAITS: &str = "its shell waits for a command";
+pub const SHELL_WAITS: &str = "its shell is waiting for a command";
 
 /// What is known of an agent that was started and may not take input yet.
 #[derive(Debug, Clone, Copy)]
@@ -168,7 +168,7 @@ pub fn starting(age: Duration) -> Activity {
     Activity {
         doing: Doing::Starting,
         age,
-        because: "it was started and takes no input yet".to_owned(),
+        because: "it is starting and does not accept input yet".to_owned(),
         question: None,
         source: None,
         again: None,
@@ -184,7 +184,7 @@ pub fn decide(evidence: &[ActivityEvidence], quiet: Duration, before: Doing) -> 
         return Activity {
             doing: Doing::Unknown,
             age: quiet,
-            because: "nothing says; this is how long it has been quiet".to_owned(),
+            because: "no source reports; this is how long it has been quiet".to_owned(),
             question: None,
             source: None,
             again: None,
@@ -233,7 +233,7 @@ struct Ruling<'a> {
 fn rule<'a>(first: &'a ActivityEvidence, weaker: &[&'a ActivityEvidence], quiet: Duration) -> Ruling<'a> {
     let dispute = Dispute { first, weaker };
     if let Some(question) = dispute.unseen_question() {
-        return dispute.over(question, "which can not tell that");
+        return dispute.over(question, "which cannot tell that");
     }
     if let Some(failed) = dispute.failed_turn() {
         return dispute.over(failed, "which only says that the turn is over");
@@ -245,7 +245,7 @@ fn rule<'a>(first: &'a ActivityEvidence, weaker: &[&'a ActivityEvidence], quiet:
         return dispute.over_after(first.age, SETTLE, change, "but that was before");
     }
     if let Some(end) = dispute.unheard_end() {
-        let why = "but that was long ago, and nothing was written since";
+        let why = "but that was long ago, without any output since";
         return dispute.over_after(first.age.min(quiet), STALE, end, why);
     }
     Ruling { winner: first, because: None, from: None }
@@ -281,7 +281,7 @@ impl<'a> Dispute<'a, '_> {
         self.weaker.iter().copied().find(|one| wanted(one))
     }
 
-    /// A question, where the strongest source can not tell one from work.
+    /// A question, where the strongest source cannot tell one from work.
     fn unseen_question(&self) -> Option<&'a ActivityEvidence> {
         let blind = self.first.says == Says::Busy
             || (self.first.source == Source::Title && self.first.says != Says::NeedsInput);

@@ -83,7 +83,7 @@ choices! {
         #[default]
         Ask = "ask": "ask if anything would be at risk, else clean up",
         Keep = "keep": "always keep the instance for a later resume",
-        Clean = "clean": "always clean up, without a question",
+        Clean = "clean": "always clean up without asking",
     }
 }
 
@@ -93,7 +93,7 @@ choices! {
     Isolation, "isolation mode" {
         #[default]
         Shared = "shared": "the host's own directory",
-        Worktree = "worktree": "a git worktree of it, on a branch of its own",
+        Worktree = "worktree": "a git worktree of it, on its own branch",
         Clone = "clone": "a local git clone of it",
     }
 }
@@ -103,8 +103,8 @@ choices! {
     #[derive(Default)]
     Place, "place" {
         #[default]
-        Host = "host": "on this machine, as the operator",
-        Docker = "docker": "in a container of its own",
+        Host = "host": "on this machine, as your user",
+        Docker = "docker": "in its own container",
     }
 }
 
@@ -114,7 +114,7 @@ choices! {
     Substrate, "substrate" {
         #[default]
         Capsule = "capsule": "abide's own supervisor",
-        Tmux = "tmux": "a tmux server of abide's own",
+        Tmux = "tmux": "a separate tmux server",
     }
 }
 
@@ -123,10 +123,10 @@ choices! {
     #[derive(Default)]
     UnitMode, "unit mode" {
         #[default]
-        Auto = "auto": "a user unit wherever that makes sessions survive logout",
+        Auto = "auto": "a user unit where sessions need one to survive a logout",
         Off = "off": "never a unit",
         Scope = "scope": "a transient scope",
-        Service = "service": "the same as scope: what a service has beyond it is of no use here",
+        Service = "service": "the same as scope",
     }
 }
 
@@ -136,7 +136,7 @@ choices! {
     KeepAwake, "choice of when to keep awake" {
         #[default]
         Working = "working": "while a session works",
-        Running = "running": "while a session runs, whatever it does",
+        Running = "running": "while a session runs, even if it is idle",
         Off = "off": "never",
     }
 }
@@ -158,9 +158,9 @@ choices! {
     #[derive(Default)]
     TrueColor, "choice of true colours" {
         #[default]
-        Auto = "auto": "if the terminal or its environment says so",
-        On = "on": "yes, also where nothing says so, as over ssh",
-        Off = "off": "no, they become the nearest of what it has",
+        Auto = "auto": "if the terminal or its environment reports support",
+        On = "on": "yes, even if no support is reported, as over ssh",
+        Off = "off": "no, use the nearest colour that the terminal has",
     }
 }
 

@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 pub mod reason {
     /// The bound conversation's transcript is where the agent will look.
     pub const DATA_PRESENT: &str = "conversation_data_present";
-    /// The transcript can not be examined; the agent is given the exact id and will say if it is wrong.
+    /// The transcript cannot be examined; the agent is given the exact id and will say if it is wrong.
     pub const UNVERIFIED: &str = "transcript_unverified";
     /// The session never ran and nobody named a conversation.
     pub const FRESH: &str = "fresh_session";
@@ -29,7 +29,7 @@ pub mod reason {
     /// Another session is in this conversation now. Two processes in one would tear its transcript apart.
     pub const HELD: &str = "held_by_another_session";
     /// There is a conversation, but no way to tell the agent to go on with it.
-    pub const CAN_NOT_RESUME: &str = "agent_can_not_resume";
+    pub const CANNOT_RESUME: &str = "agent_cannot_resume";
     /// The operator's own arguments say which conversation.
     pub const AS_TYPED: &str = "as_typed";
     /// What the operator runs is no agent that is known.
@@ -276,7 +276,7 @@ fn go_on(facts: &Beginning<'_>, bound: BoundConversation<'_>) -> Decided<Begin> 
     match bound.located {
         _ if bound.held => fresh(facts, reason::HELD),
         _ if bound.out_of_reach => fresh(facts, reason::HELD_ELSEWHERE),
-        Located::Found(_) | Located::Unknown(_) if !facts.can_resume => fresh(facts, reason::CAN_NOT_RESUME),
+        Located::Found(_) | Located::Unknown(_) if !facts.can_resume => fresh(facts, reason::CANNOT_RESUME),
         Located::Found(_) => Decided::new(Begin::Resume { id }, reason::DATA_PRESENT),
         Located::Unknown(_) => Decided::new(Begin::Resume { id }, reason::UNVERIFIED),
         // Nothing was said yet in what the operator asked for, such as a fork: it is asked for once more.
@@ -306,7 +306,7 @@ fn search(facts: &Beginning<'_>) -> Decided<Begin> {
     let Decided { decision, reason } = facts.discovery().own();
     match decision {
         None if reason == reason::NO_TRANSCRIPT_YET => anew(facts, reason::NO_TRANSCRIPT_YET),
-        _ if !facts.can_resume => fresh(facts, reason::CAN_NOT_RESUME),
+        _ if !facts.can_resume => fresh(facts, reason::CANNOT_RESUME),
         None => fresh(facts, reason::AMBIGUOUS),
         Some(own) => Decided::new(Begin::Resume { id: own.id.clone() }, reason::DISCOVERED),
     }
@@ -387,7 +387,7 @@ pub fn follow(bound: Option<&str>, arrival: Arrival, sightings: Vec<Sighting>) -
             let seen = match best.origin {
                 Origin::Hook => "the agent reported it",
                 Origin::OpenFile => "the agent has it open",
-                Origin::Inferred => "it was inferred from what the agent wrote while it was seen working",
+                Origin::Inferred => "it was inferred from the file that the agent wrote while it was working",
                 _ => reason::DISCOVERED,
             };
             Decided::new(Follow::Bind(best), seen)

@@ -68,10 +68,7 @@ pub enum Leave {
 pub fn leave(facts: &EndFacts) -> Decided<Leave> {
     match facts.stopped {
         Stopped::Signalled => {
-            return Decided::new(
-                Leave::Keep(Kept::Stopped),
-                "it was stopped from outside, which is not finishing",
-            );
+            return Decided::new(Leave::Keep(Kept::Stopped), "it was stopped, not finished");
         }
         Stopped::Fatal => return Decided::new(Leave::Keep(Kept::Crashed), "its supervisor failed"),
         Stopped::LastSessionEnded => {}

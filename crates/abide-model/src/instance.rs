@@ -217,7 +217,7 @@ impl Instance {
         }
         let standing = &mut self.status;
         (standing.since, standing.decided_by) = (now, Some(DecidedBy::Operator));
-        standing.because = "the operator saw what is at risk and chose to keep it".to_owned();
+        standing.because = "the operator reviewed the work at risk and kept it".to_owned();
         self.remember();
         true
     }

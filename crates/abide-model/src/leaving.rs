@@ -26,8 +26,8 @@ choices! {
     /// What comes back of a session that was closed.
     Returns, "way of coming back" {
         Conversation = "conversation": "its agent resumes the conversation",
-        Scrollback = "scrollback": "it is a shell that runs nothing, and has nothing but its scrollback to come back with",
-        Anew = "anew": "it is started anew, and what it held is lost",
+        Scrollback = "scrollback": "it is an idle shell; only its scrollback comes back",
+        Anew = "anew": "it is started again, and its state is lost",
     }
 }
 
@@ -35,15 +35,14 @@ choices! {
 pub fn part(doing: Doing, returns: Returns) -> Decided<Parting> {
     match (doing, returns) {
         (Doing::Working, _) => {
-            Decided::new(Parting::Detach, "ending it in the middle of a turn may damage its conversation")
+            Decided::new(Parting::Detach, "ending it during a turn may damage its conversation")
         }
-        (Doing::NeedsInput, _) => {
-            Decided::new(Parting::Detach, "it waits for an answer, which ending it would lose")
-        }
+        (Doing::NeedsInput, _) => Decided::new(
+            Parting::Detach,
+            "it is waiting for an answer, and ending it would lose the question",
+        ),
         (Doing::Starting, _) => Decided::new(Parting::Detach, "it is only just starting"),
-        (Doing::Unknown, _) => {
-            Decided::new(Parting::Detach, "what it does is not known, so it may be working")
-        }
+        (Doing::Unknown, _) => Decided::new(Parting::Detach, "its state is unknown, so it may be working"),
         (Doing::Idle | Doing::Failed, Returns::Conversation) => {
             Decided::new(Parting::Close, "it is between turns and can be resumed")
         }

@@ -156,10 +156,11 @@ pub fn liveness(facts: &LivenessFacts<'_>) -> Decided<Liveness> {
         return Decided::new(Unknown, "the kernel does not say which boot this is");
     }
     match facts.home {
-        HomeFileSystem::Local => Decided::new(Dead, "the machine was started anew"),
-        HomeFileSystem::PerhapsShared => {
-            Decided::new(Unknown, "the machine was started anew, but its home may be shared with another one")
-        }
+        HomeFileSystem::Local => Decided::new(Dead, "the machine was restarted"),
+        HomeFileSystem::PerhapsShared => Decided::new(
+            Unknown,
+            "the machine was restarted, but its home may be shared with another machine",
+        ),
     }
 }
 

@@ -55,7 +55,7 @@ impl ManagerFault {
         match self {
             Self::Absent(why) => format!("the user bus does not answer: {why}"),
             Self::Fails(why) | Self::Silent(why) | Self::NoTool(why) => {
-                format!("the user manager makes no unit: {why}")
+                format!("the user manager does not create a unit: {why}")
             }
         }
     }
@@ -63,9 +63,9 @@ impl ManagerFault {
     /// What may cure it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Absent(_) => "log in anew, or install dbus-user-session",
+            Self::Absent(_) => "log in again, or install dbus-user-session",
             Self::Fails(_) | Self::Silent(_) => {
-                "`systemctl --user daemon-reexec` may help; `journalctl --user` may tell more"
+                "`systemctl --user daemon-reexec` may help; see `journalctl --user`"
             }
             Self::NoTool(_) => "put systemd's `busctl` on PATH",
         }
@@ -152,7 +152,7 @@ pub fn decide(mode: UnitMode, facts: &PlacementFacts, may_enable_linger: bool) -
         UnitMode::Auto | UnitMode::Scope | UnitMode::Service => {}
     }
     if !facts.systemd {
-        return Decided::new(plain, "this machine is not run by systemd");
+        return Decided::new(plain, "this machine does not use systemd");
     }
     match (facts.linger, &facts.manager_fault, &facts.linger_refused) {
         (true, None, _) => {
@@ -209,12 +209,12 @@ pub fn prospect(facts: &PlacementFacts, subject: &str) -> Option<String> {
             None => format!("{subject} may end with {name}, from which it was started"),
         },
         (Fate::Survives, Home::Manager(ManagerEnd::TmuxServer)) => {
-            format!("{subject} outlives your logout only while your tmux server runs")
+            format!("{subject} survives your logout only while your tmux server runs")
         }
-        (Fate::Survives, _) => format!("{subject} outlives your logout only while logind lets it"),
+        (Fate::Survives, _) => format!("{subject} survives your logout only while logind allows it"),
         (Fate::Lost, _) => format!("{subject} will NOT survive your logout"),
         (Fate::Unknown | Fate::EndsWithService, _) => {
-            format!("whether {subject} survives your logout could not be found out")
+            format!("it is unknown whether {subject} survives your logout")
         }
     };
     Some(text)
@@ -237,6 +237,6 @@ pub fn remedy(facts: &PlacementFacts) -> String {
             format!("turn linger on with `abide doctor --fix`, or with `sudo loginctl enable-linger {user}`")
         }
         (Some(fault), _) => fault.remedy().to_owned(),
-        (None, _) => "`journalctl --user` may tell more".to_owned(),
+        (None, _) => "see `journalctl --user`".to_owned(),
     }
 }

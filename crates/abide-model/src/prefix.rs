@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_a_terminal_can_not_tell_apart_is_refused() {
+    fn a_key_that_a_terminal_cannot_tell_apart_is_refused() {
         for word in ["", "b", "C-", "C-i", "C-j", "C-m", "C-[", "C-B", "M-b", "C-bb", "C-é"] {
             assert!(word.parse::<PrefixKey>().is_err(), "{word:?}");
         }

@@ -69,7 +69,7 @@ pub fn choose(wanted: &ProgramFacts<'_>) -> Decided<Program> {
         (Some(word), _, _) => match wanted.runs_as {
             Some(agent) => Decided::new(
                 Program::Wrapper { command: word.to_owned(), agent: agent.to_owned() },
-                "the operator asked for it and said which agent it runs",
+                "the operator asked for it and named the agent that it runs",
             ),
             None => Decided::new(named(word), "the operator asked for it"),
         },

@@ -28,7 +28,7 @@ pub enum EnvRef {
     Plain(String),
 }
 
-/// A reference that can not be meant.
+/// A reference that cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; use op://vault/item/field, env:NAME, file:/absolute/path, cmd:program args, or a plain value")]
 pub struct InvalidEnvRef(&'static str);
@@ -38,7 +38,7 @@ impl FromStr for EnvRef {
 
     fn from_str(text: &str) -> Result<Self, InvalidEnvRef> {
         if text.contains('\0') {
-            return Err(InvalidEnvRef("a value can not hold a NUL"));
+            return Err(InvalidEnvRef("a value cannot hold a NUL"));
         }
         if let Some(rest) = text.strip_prefix("op://") {
             let parts: Vec<_> = rest.split('/').collect();
@@ -50,19 +50,19 @@ impl FromStr for EnvRef {
         if let Some(name) = text.strip_prefix("env:") {
             return match is_env_name(name) {
                 true => Ok(Self::Env(name.to_owned())),
-                false => Err(InvalidEnvRef("env: wants the name of a variable")),
+                false => Err(InvalidEnvRef("env: needs the name of a variable")),
             };
         }
         if let Some(path) = text.strip_prefix("file:") {
             return match path.starts_with('/') || path.starts_with("~/") {
                 true => Ok(Self::File(path.into())),
-                false => Err(InvalidEnvRef("file: wants an absolute path")),
+                false => Err(InvalidEnvRef("file: needs an absolute path")),
             };
         }
         if let Some(line) = text.strip_prefix("cmd:") {
             let argv = words::split(line).map_err(InvalidEnvRef)?;
             return match argv.is_empty() {
-                true => Err(InvalidEnvRef("cmd: wants a program")),
+                true => Err(InvalidEnvRef("cmd: needs a program")),
                 false => Ok(Self::Command(argv)),
             };
         }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_can_not_be_meant_are_refused() {
+    fn references_that_cannot_be_meant_are_refused() {
         for text in [
             "op://", "op://vault", "op://a//c", "env:", "env:1X", "env:A B", "file:relative", "cmd:",
             "cmd:  ", "cmd:sh 'x", "a\0b",

@@ -41,12 +41,12 @@ pub fn expired(held: &[TrashedDir], limits: Limits, now: Timestamp) -> Vec<Decid
     let mut gone = Vec::new();
     for (index, instance_dir) in held.iter().enumerate() {
         let reason = if instance_dir.since.age(now) > limits.keep {
-            "it is older than the trash keeps things"
+            "it is older than the limit of the trash"
         } else if left > limits.bytes
             && instance_dir.contents == TrashContents::NoWork
             && index + 1 < held.len()
         {
-            "it is the oldest without work of more than the trash holds"
+            "the trash is over its size limit, and this is the oldest entry without work"
         } else {
             continue;
         };

@@ -15,11 +15,11 @@ use crate::time::Timestamp;
 choices! {
     /// How a conversation id came to be known, most trustworthy first.
     Origin, "origin of a conversation" {
-        Minted = "minted": "abide made the id and the agent took it",
+        Minted = "minted": "abide chose the id and the agent accepted it",
         Hook = "hook": "the agent reported it",
         OpenFile = "open-file": "the agent holds its transcript open",
-        Inferred = "inferred": "it was inferred from what the agent wrote while it was seen working",
-        Discovered = "discovered": "it was inferred from the transcripts on disk: the one that was begun since the session's first turn, or whose words its screen shows",
+        Inferred = "inferred": "it was inferred from the file that the agent wrote while it was working",
+        Discovered = "discovered": "it was inferred from the transcripts on disk: it began after the session's first turn, or its text is on the screen",
         Adopted = "adopted": "the operator named it",
     }
 }
@@ -64,8 +64,8 @@ pub struct Astray {
 choices! {
     /// Why a session is not bound to the conversation that its agent is in.
     AstrayReason, "reason" {
-        Held = "held": "another session is bound to it",
-        CameUpElsewhere = "came-up-elsewhere": "it was told to resume another one",
+        Held = "held": "it belongs to another session",
+        CameUpElsewhere = "came-up-elsewhere": "it should have resumed another one",
     }
 }
 
@@ -74,17 +74,17 @@ impl Astray {
     pub fn told(&self, name: &str, bound: Option<&str>) -> String {
         let own = match bound {
             Some(bound) => format!("a resume goes to {bound}"),
-            None => "a resume begins a new one".to_owned(),
+            None => "a resume starts a new one".to_owned(),
         };
         match (self.reason, &self.held_by) {
             (AstrayReason::CameUpElsewhere, _) => format!(
-                "{name} was told to resume {} and came up in conversation {}; {own}, and `abide load --adopt {}` goes on with the other",
+                "{name} should have resumed {}, but is in conversation {}; {own}, and `abide load --adopt {}` continues the other",
                 bound.unwrap_or("a conversation"),
                 self.id,
                 self.id,
             ),
             (AstrayReason::Held, holder) => format!(
-                "{name} is in conversation {}, which belongs to {}: of what both say there, only one branch is ever resumed; {own}",
+                "{name} is in conversation {}, which belongs to {}: both write to it, and only one branch can be resumed; {own}",
                 self.id,
                 holder.as_deref().unwrap_or("another session"),
             ),
@@ -194,7 +194,7 @@ pub struct Described {
     /// Where transcripts are: a pattern with `{id}` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcripts: Option<String>,
-    /// What it says when it can not go on, by what that means.
+    /// What it says when it cannot go on, by what that means.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fatal: BTreeMap<String, Vec<String>>,
 }
@@ -305,7 +305,7 @@ impl Session {
             _ => format!("abide load {agent} --adopt {id}"),
         };
         Some(format!(
-            "{} ran {agent} in conversation {id}, which does not come back by itself; `{command}` goes on with it",
+            "{} ran {agent} in conversation {id}, which is not resumed automatically; `{command}` continues it",
             self.name
         ))
     }

@@ -12,7 +12,7 @@ use crate::session::SessionExit;
 choices! {
     /// In the middle of what an agent's process ended.
     Cut, "interruption" {
-        Turn = "turn_cut": "its turn was cut",
+        Turn = "turn_cut": "its turn was interrupted",
         Question = "question_pending": "it was waiting for an answer",
         Error = "api_error": "an error ended its last turn",
     }
@@ -112,7 +112,7 @@ pub fn meaning(end: &SessionEnd<'_>) -> Decided<Meaning> {
         return done("the operator ended it");
     }
     if let Some(signal) = signal {
-        return cut(format!("signal {signal} ended it, which was not sent by abide"));
+        return cut(format!("it was ended by signal {signal}, which abide did not send"));
     }
     if !end.is_agent {
         return done("it ended by itself");
@@ -121,7 +121,7 @@ pub fn meaning(end: &SessionEnd<'_>) -> Decided<Meaning> {
         return cut(format!("it ended right after it was resumed ({})", end.exit));
     }
     if end.exit.code != Some(0) && (end.has_spoken || end.is_resumed) {
-        return cut(format!("it failed in the middle of its conversation ({})", end.exit));
+        return cut(format!("it failed during its conversation ({})", end.exit));
     }
     match end.interruption {
         Some(interruption) if interruption.cut != Cut::Error => cut(interruption.to_string()),

@@ -19,7 +19,7 @@ choices! {
         Unknown = "unknown": "a mount could not be examined, which counts as work",
         Crashed = "crashed": "its supervisor died",
         Stopped = "stopped": "it was stopped from outside",
-        HostLost = "host-lost": "the machine or the container went away under it",
+        HostLost = "host-lost": "the machine or the container went away while it ran",
         SetupFailed = "setup-failed": "its set-up did not finish",
     }
 }
@@ -28,7 +28,7 @@ choices! {
     /// Why an instance is being removed.
     Ending, "ending reason" {
         Clean = "clean": "it ended with nothing at risk",
-        Discard = "discard": "the operator saw what would go and chose to discard it",
+        Discard = "discard": "the operator reviewed the work and discarded it",
         Policy = "policy": "the policy is to clean up",
     }
 }
@@ -46,8 +46,8 @@ choices! {
     /// How the supervisor of an instance went away.
     Gone, "way of going" {
         Crashed = "crashed": "it died",
-        Stopped = "stopped": "it was told to stop",
-        HostLost = "host-lost": "the machine or container went away under it",
+        Stopped = "stopped": "it was asked to stop",
+        HostLost = "host-lost": "the machine or container went away while it ran",
     }
 }
 
@@ -77,7 +77,7 @@ pub enum Status {
     Restorable(Kept),
     /// The decision to remove it is stamped; removal is under way or was cut short.
     Ending(Ending),
-    /// It can not be read. Never stored: it is what a reader makes of a manifest that does not parse.
+    /// It cannot be read. Never stored: it is what a reader makes of a manifest that does not parse.
     Damaged(String),
 }
 
@@ -176,7 +176,7 @@ pub fn next(status: &Status, event: &StatusEvent) -> Result<Status, StatusRefusa
     use Status::{Active, Damaged, Ending, Restorable, Starting};
     match (status, event) {
         (Damaged(_), _) => {
-            Err(StatusRefusal("the manifest can not be read; `abide doctor` says what is wrong"))
+            Err(StatusRefusal("the manifest cannot be read; `abide doctor` shows what is wrong"))
         }
 
         (Starting { .. } | Active, StatusEvent::Launched) => Ok(Active),
@@ -245,7 +245,7 @@ pub fn next(status: &Status, event: &StatusEvent) -> Result<Status, StatusRefusa
             | StatusEvent::CapsuleSeen
             | StatusEvent::LeftKeeping(_)
             | StatusEvent::Resume { .. },
-        ) => Err(StatusRefusal("it is being removed; `abide eject ID --keep` takes that back")),
+        ) => Err(StatusRefusal("it is being removed; `abide eject ID --keep` cancels that")),
     }
 }
 

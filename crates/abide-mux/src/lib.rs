@@ -1,7 +1,7 @@
 //! The mux: turns what the sessions write into screens, and shows them to clients.
 //!
 //! It keeps a terminal model of each session, arranges them in tabs and splits, draws what each client's terminal
-//! lacks, passes on what is typed, and answers control requests. It holds nothing that can not be rebuilt: the keeper
+//! lacks, passes on what is typed, and answers control requests. It holds nothing that cannot be rebuilt: the keeper
 //! has the terminals and the listening socket, the journals have the screens, and a small file has the layout. So it
 //! may die at any time, and the next one goes on.
 //!
@@ -28,7 +28,7 @@ pub fn run(link: impl AsFd, watch: abide_model::watching::Watch) -> i32 {
     match server::Server::start(link.as_fd(), watch).and_then(server::Server::serve) {
         Ok(()) => 0,
         Err(err) => {
-            tracing::error!("the mux can not go on: {err}");
+            tracing::error!("the mux cannot go on: {err}");
             1
         }
     }

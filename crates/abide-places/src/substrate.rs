@@ -38,13 +38,13 @@ pub enum NoAnswer {
     /// It was understood and refused.
     #[error(transparent)]
     Refused(#[from] RequestRefusal),
-    #[error("{why}; `tmux -S {} ls` shows what its server holds", socket.display())]
+    #[error("{why}; `tmux -S {} ls` lists the sessions of its server", socket.display())]
     Tmux { why: String, socket: PathBuf },
     /// Nothing could be attached to tmux.
     #[error(transparent)]
     Attach(#[from] RunError),
     /// There is nothing of it there.
-    #[error("{} does not run in tmux any more; `abide resume` brings it back", .0.display_name())]
+    #[error("{} no longer runs in tmux; `abide resume` brings it back", .0.display_name())]
     Gone(InstanceId),
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -68,7 +68,7 @@ const ENVIRONMENT: [&str; 13] = [
     "USER",
 ];
 
-/// Why tmux can not be used here.
+/// Why tmux cannot be used here.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     /// It is not there, or does not say what it is.
@@ -146,7 +146,7 @@ impl TmuxServer {
         }
     }
 
-    /// Whether it runs; nobody is asked and nothing is started. `None` where that can not be told.
+    /// Whether it runs; nobody is asked and nothing is started. `None` where that cannot be told.
     pub fn runs(&self) -> Option<bool> {
         match answers(&self.socket) {
             Ok(()) => Some(true),
@@ -181,7 +181,7 @@ impl TmuxServer {
             true => Ok(dir),
             false => Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                "somebody else starts the server, and does not end",
+                "another process has been starting the server for too long",
             )),
         }
     }
@@ -194,7 +194,7 @@ impl TmuxServer {
         if meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o7 == 0 {
             return Ok(());
         }
-        let text = format!("{} is not a directory of yours that others can not enter", dir.display());
+        let text = format!("{} must be a directory that only you can enter", dir.display());
         Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
     }
 
@@ -343,7 +343,7 @@ fn literal(value: &OsStr) -> OsString {
     OsString::from_vec(doubled.collect())
 }
 
-/// A word that can not be taken for the end of a command, as one that ends in a semicolon is.
+/// A word that cannot be taken for the end of a command, as one that ends in a semicolon is.
 fn inert(word: &OsStr) -> OsString {
     let mut bytes = word.as_bytes().to_vec();
     if bytes.last() == Some(&b';') {

@@ -89,7 +89,7 @@ impl Store {
         let path = self.layout().staging().join(id.as_str());
         let bytes = manifest::encode(instance).map_err(|reason| Error::Unwritable { id, reason })?;
         if instance.id != id {
-            return Err(Error::Unwritable { id, reason: format!("it says that it is {}", instance.id) });
+            return Err(Error::Unwritable { id, reason: format!("it belongs to {}", instance.id) });
         }
         let mode = Mode::RUSR | Mode::WUSR;
         for name in [RUN, STATE, JOURNAL] {

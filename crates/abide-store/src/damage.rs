@@ -1,4 +1,4 @@
-//! Why an instance directory can not be read.
+//! Why an instance directory cannot be read.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ impl Damage {
 
     /// The system does not let us read `file`.
     pub(crate) fn unreadable(file: &str, errno: rustix::io::Errno) -> Self {
-        Self::new(format!("{file} can not be read: {}", std::io::Error::from(errno)))
+        Self::new(format!("{file} cannot be read: {}", std::io::Error::from(errno)))
     }
 
     /// The damage there is if `file` of an instance directory is of kind `found`, or `None` if that is as it should be.

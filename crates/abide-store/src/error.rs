@@ -20,7 +20,7 @@ pub enum Error {
     /// The instance could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The store's own directory can not be used, for this reason.
+    /// The store's own directory cannot be used, for this reason.
     #[error("{0}")]
     Home(String),
     /// The state machine does not allow it.
@@ -36,16 +36,16 @@ pub enum Error {
         waited: Duration,
     },
     /// Nobody decided to remove it.
-    #[error("{} is {status}, and only what is ending goes to the trash; `abide eject {id}` ends it", id.display_name())]
+    #[error("{} is {status} and cannot go to the trash yet; `abide eject {id}` ends it first", id.display_name())]
     NotEnding { id: InstanceId, status: String },
     /// The trash does not hold it.
-    #[error("there is no `{0}` in the trash; `abide trash list` shows what there is")]
+    #[error("there is no `{0}` in the trash; `abide trash list` lists it")]
     NotInTrash(String),
     /// The place it would go to is taken.
-    #[error("{} is there already and is left alone; move it away, then try again", path.display())]
+    #[error("{} already exists and is left alone; move it away, then try again", path.display())]
     Taken { path: PathBuf },
     /// Every id that was tried is taken.
-    #[error("no free instance id was found, so this machine's random numbers repeat; try again")]
+    #[error("no free instance id was found; try again")]
     NoFreeId,
     /// What should be written could not be read back.
     #[error("the manifest of {} would be unreadable ({reason}) and was not written; this is a bug in abide, please report it", id.display_name())]
@@ -55,7 +55,7 @@ pub enum Error {
         reason: String,
     },
     /// Another file system is mounted inside something that should be deleted.
-    #[error("{} is a mount point, and nothing on it is deleted; unmount it, then run `abide prune`", path.display())]
+    #[error("{} is a mount point, which abide never deletes; unmount it, then run `abide prune`", path.display())]
     Mounted { path: PathBuf },
     /// The operation is done, but the disk did not confirm it.
     #[error("it is done, but a power cut now could undo it: {0}")]
@@ -90,10 +90,10 @@ fn in_use(holder: Option<u32>, waited: Duration) -> String {
 /// Why an instance could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("there is no instance {}; `abide ls` lists those there are, `abide trash` those that were removed", .0.display_name())]
+    #[error("there is no instance {}; `abide ls` lists all, `abide trash list` lists the removed ones", .0.display_name())]
     NotFound(InstanceId),
-    /// It is there, and can not be understood. It may hold work, so nothing touches it.
-    #[error("{} is damaged: {reason}. It is left exactly as it is; `abide doctor` says what can be done", id.display_name())]
+    /// It is there, and cannot be understood. It may hold work, so nothing touches it.
+    #[error("{} is damaged: {reason}. It is left as it is; `abide doctor` shows what can be done", id.display_name())]
     Damaged {
         id: InstanceId,
         /// What is wrong with it.
@@ -108,7 +108,7 @@ pub enum ReadError {
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// Nothing is called that.
-    #[error("nothing is called `{}`; `abide ls` lists what there is", Safe(.0))]
+    #[error("there is no instance `{}`; `abide ls` lists all", Safe(.0))]
     NotFound(String),
     /// It names something that was removed.
     #[error("`{}` is in the trash; `abide trash restore {id}` brings it back", Safe(word))]
@@ -118,7 +118,7 @@ pub enum ResolveError {
         id: InstanceId,
     },
     /// Several are called that, or begin so.
-    #[error("`{}` could be {}; type more of the id", Safe(word), one_of(matches))]
+    #[error("`{}` matches {}; type more of the id", Safe(word), one_of(matches))]
     Ambiguous {
         word: String,
         /// What it could mean.
@@ -167,7 +167,7 @@ impl IoFailure {
             }
             Errno::ROFS => "the file system is read-only: remount it, then try again",
             Errno::MFILE | Errno::NFILE => "too many files are open: raise `ulimit -n`, then try again",
-            Errno::XDEV => "the store has to be on one file system: move it there as a whole",
+            Errno::XDEV => "the whole store must be on one file system: move it to one",
             _ => "look at the disk and the system's log, then try again",
         }
     }

@@ -115,7 +115,7 @@ impl InstanceLock {
     pub fn write(&mut self, instance: &Instance) -> Result<()> {
         let id = self.id();
         if instance.id != id {
-            let reason = format!("it says that it is {}", instance.id);
+            let reason = format!("it belongs to {}", instance.id);
             return Err(Error::Unwritable { id, reason });
         }
         let staging = Staging::enter(&self.store)?;

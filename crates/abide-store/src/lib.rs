@@ -7,7 +7,7 @@
 //! What holds everywhere in here:
 //! - A file appears whole or not at all; an instance directory appears, leaves and returns by one `rename`.
 //! - An instance directory is changed only under its own lock, which lives inside it and is never unlinked while the instance directory exists.
-//! - What can not be read is *damaged*: it is shown with the reason, and never overwritten, moved or deleted.
+//! - What cannot be read is *damaged*: it is shown with the reason, and never overwritten, moved or deleted.
 //! - No link is ever followed out of the store.
 
 mod create;

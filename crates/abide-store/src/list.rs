@@ -26,7 +26,7 @@ const MANY: usize = 256;
 pub enum StoreEntry {
     /// It can be read.
     Sound(Instance),
-    /// It can not. It may hold work, so nothing touches it.
+    /// It cannot. It may hold work, so nothing touches it.
     Damaged {
         /// What it is called in the directory of instance directories.
         name: String,
@@ -62,7 +62,7 @@ impl StoreEntry {
 }
 
 impl Store {
-    /// Every instance directory, oldest first. A directory that can not be read is an error and never an empty list.
+    /// Every instance directory, oldest first. A directory that cannot be read is an error and never an empty list.
     pub fn list(&self) -> Result<Vec<StoreEntry>> {
         let Some(instances) = self.open_section_if_there(INSTANCES)? else {
             return Ok(Vec::new());

@@ -30,7 +30,7 @@ const USUAL: usize = 64 << 10;
 pub(crate) enum ManifestTrouble {
     /// Nothing of that name, or the instance directory itself is gone.
     Absent,
-    /// It can not be understood.
+    /// It cannot be understood.
     Damaged(Damage),
     /// The system refused for a reason of its own, which says nothing about the manifest.
     System(Errno),
@@ -70,7 +70,7 @@ impl ManifestReader {
             .map_err(|errno| why_not_opened(errno, dir.as_fd(), path.as_ref()))?;
         let decoded =
             self.contents(&file).and_then(|bytes| decode(bytes, id).map_err(ManifestTrouble::Damaged));
-        // Only what can not be used is looked at more closely: asking first would cost a call for each sound manifest.
+        // Only what cannot be used is looked at more closely: asking first would cost a call for each sound manifest.
         decoded.map_err(|trouble| match rustix::fs::fstat(&file) {
             Ok(stat) => {
                 Damage::unless_regular(MANIFEST, dir::kind(&stat)).map_or(trouble, ManifestTrouble::Damaged)
@@ -138,9 +138,7 @@ pub(crate) fn decode(bytes: &[u8], id: InstanceId) -> Result<Instance, Damage> {
     }
     if instance.id != id {
         let other = instance.id;
-        return Err(Damage::new(format!(
-            "instance.json says that it is {other}, which is not what the directory is called"
-        )));
+        return Err(Damage::new(format!("instance.json belongs to {other}, not to this directory")));
     }
     Ok(instance)
 }
@@ -155,7 +153,7 @@ pub(crate) fn encode(instance: &Instance) -> Result<Vec<u8>, String> {
     }
     match decode(&bytes, instance.id) {
         Ok(back) if back == *instance => Ok(bytes),
-        Ok(_) => Err("it would read back as something else".to_owned()),
+        Ok(_) => Err("it would be read back differently".to_owned()),
         Err(damage) => Err(damage.to_string()),
     }
 }
@@ -166,7 +164,7 @@ fn wrong_version(found: u64) -> Damage {
             "written by a newer abide (manifest version {found}; this one knows {MANIFEST_VERSION}): upgrade abide"
         )
     } else {
-        format!("field `version` of instance.json: no abide ever wrote version {found}")
+        format!("field `version` of instance.json: there is no version {found}")
     })
 }
 
@@ -174,9 +172,7 @@ fn diagnose(bytes: &[u8], error: &serde_json::Error) -> Damage {
     match error.classify() {
         Category::Eof => {
             let (line, column) = (error.line(), error.column());
-            Damage::new(format!(
-                "instance.json is torn: it ends in the middle, at line {line}, column {column}"
-            ))
+            Damage::new(format!("instance.json is incomplete: it ends at line {line}, column {column}"))
         }
         Category::Syntax | Category::Io => Damage::new(format!("instance.json is not JSON: {error}")),
         Category::Data => match serde_json::from_slice::<Value>(bytes) {
@@ -288,7 +284,7 @@ mod tests {
         whole["version"] = 0.into();
         assert_eq!(
             damage(whole.to_string().as_bytes()),
-            "field `version` of instance.json: no abide ever wrote version 0"
+            "field `version` of instance.json: there is no version 0"
         );
     }
 

@@ -171,7 +171,7 @@ fn resolved_home(home: PathBuf) -> Result<PathBuf> {
     if std::fs::symlink_metadata(&home).is_ok_and(|found| found.is_symlink()) {
         let home = home.display();
         return Err(Error::Home(format!(
-            "{home} is a symbolic link to nowhere; mount or create what it points to, or set ABIDE_HOME"
+            "{home} is a dangling symbolic link; mount or create its target, or set ABIDE_HOME"
         )));
     }
     if let Some(parent) = home.parent() {
@@ -220,7 +220,7 @@ fn refuse_if_others_may_write(fd: &OwnedFd, path: &Path) -> Result<()> {
     let path = path.display();
     if mode & 0o022 != 0 {
         return Err(Error::Home(format!(
-            "{path} may be written to by others (mode {mode:04o}); run `chmod 700 {path}`"
+            "{path} can be written by other users (mode {mode:04o}); run `chmod 700 {path}`"
         )));
     }
     Ok(())
@@ -230,11 +230,11 @@ fn not_a_directory(path: &Path) -> Error {
     Error::Home(format!("{} is not a directory; move it away, or set ABIDE_HOME", path.display()))
 }
 
-/// What is wrong with a section of the store that can not be entered.
+/// What is wrong with a section of the store that cannot be entered.
 fn not_one_of_ours(parent: &OwnedFd, name: &str, path: &Path) -> Error {
     match dir::stat(parent, name).map(|s| dir::kind(&s)) {
         Ok(rustix::fs::FileType::Symlink) => Error::Home(format!(
-            "{} is a symbolic link, and everything in the store has to be in one place; move its target there",
+            "{} is a symbolic link, but the store must not contain any; move its target there",
             path.display()
         )),
         _ => not_a_directory(path),

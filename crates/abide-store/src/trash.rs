@@ -23,7 +23,7 @@ use crate::{dir, tree};
 pub struct TrashEntry {
     /// What it is called there, which says whose it is and when it was removed.
     pub name: TrashName,
-    /// What is in its manifest, or why that can not be read.
+    /// What is in its manifest, or why that cannot be read.
     pub content: Result<Instance, Damage>,
 }
 

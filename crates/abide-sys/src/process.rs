@@ -17,7 +17,7 @@ pub use stat::{
     Stat, children, command_line, descendants, has_in_environment, ignores, in_environment, tree,
 };
 
-/// This process. Where `/proc` can not be read the start time is 0, which [`alive`] answers with "can not tell".
+/// This process. Where `/proc` cannot be read the start time is 0, which [`alive`] answers with "cannot tell".
 pub fn this() -> ProcessIdentity {
     let pid = std::process::id();
     identity(pid).unwrap_or_else(|| ProcessIdentity { pid, start: 0, boot: boot_id().to_owned() })
@@ -40,7 +40,7 @@ pub fn started(pid: i32) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_secs(booted) + Duration::from_millis(ticks * 1000 / rate.max(1)))
 }
 
-/// Whether that very process still runs; `None` if that can not be found out. A zombie does not run.
+/// Whether that very process still runs; `None` if that cannot be found out. A zombie does not run.
 pub fn alive(process: &ProcessIdentity) -> Option<bool> {
     if process.boot.is_empty() || boot_id().is_empty() || process.start == 0 {
         return None;

@@ -57,7 +57,7 @@ fn describe(status: ExitStatus) -> String {
 
 fn telling_line(stderr: &str) -> String {
     let mut lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    // git says what it is about to do before it says why it can not.
+    // git says what it is about to do before it says why it cannot.
     let reason = lines.clone().find(|line| line.starts_with("fatal:") || line.starts_with("error:"));
     match reason.or_else(|| lines.next()) {
         Some(line) => format!(": {line}"),
@@ -195,7 +195,7 @@ impl<R: Read + AsFd> Stream<R> {
                 Ok(0) => self.reader = None,
                 Ok(n) if self.bytes.len() + n <= OUTPUT_LIMIT => self.bytes.extend_from_slice(&buffer[..n]),
                 Ok(_) => {
-                    let text = format!("it prints more than {} MiB", OUTPUT_LIMIT >> 20);
+                    let text = format!("it printed more than {} MiB", OUTPUT_LIMIT >> 20);
                     return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -235,7 +235,7 @@ mod tests {
             // The last piece would fit by itself.
             let script = format!("(head -c 16777200 /dev/zero; printf '%0100d' 0; printf x){stream}");
             let error = output(&mut command("sh", ["-c", &script]), LONG).unwrap_err();
-            assert_eq!(error.to_string(), "sh: it prints more than 16 MiB");
+            assert_eq!(error.to_string(), "sh: it printed more than 16 MiB");
         }
     }
 
@@ -298,8 +298,8 @@ mod tests {
         let failed =
             succeed(&mut command("sh", ["-c", "echo; echo 'no way' >&2; exit 7"]), LONG).unwrap_err();
         assert_eq!(failed.to_string(), "sh: exit status 7: no way");
-        let script = "echo on it >&2; echo fatal: can not >&2; echo hint >&2; exit 1";
+        let script = "echo on it >&2; echo fatal: cannot >&2; echo hint >&2; exit 1";
         let failed = succeed(&mut command("sh", ["-c", script]), LONG).unwrap_err();
-        assert_eq!(failed.to_string(), "sh: exit status 1: fatal: can not");
+        assert_eq!(failed.to_string(), "sh: exit status 1: fatal: cannot");
     }
 }

@@ -128,7 +128,7 @@ fn reset() -> io::Result<()> {
     let default = [0_u64; 8];
     for signal in 1..=64 {
         // Not `sigaction`: the C library refuses to touch the signals that it uses itself, and those are inherited, too.
-        // SAFETY: `default` outlives the call; signals that can not be set (KILL, STOP) are refused harmlessly.
+        // SAFETY: `default` outlives the call; signals that cannot be set (KILL, STOP) are refused harmlessly.
         unsafe {
             libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), std::ptr::null_mut::<u64>(), 8)
         };

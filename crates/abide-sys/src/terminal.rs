@@ -16,7 +16,7 @@ use crate::poll::{self, PollFd, PollFlags};
 /// Remembers title and wheel mode, and changes to the alternate screen.
 const ENTER: &[u8] = b"\x1b[22;0t\x1b[?1007s\x1b[?1049h\x1b[2J\x1b[H";
 
-/// Undoes whatever a session may have had us do. The wheel mode is on in terminals that can not restore it.
+/// Undoes whatever a session may have had us do. The wheel mode is on in terminals that cannot restore it.
 const LEAVE: &[u8] = b"\x1b[m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1004l\
 \x1b[?1l\x1b>\x1b[?25h\x1b[?1007h\x1b[?1007r\x1b[?1049l\x1b[23;0t";
 
@@ -123,7 +123,7 @@ impl Terminal {
 
     /// Forgets what was typed before: it was meant for whoever had the terminal then.
     pub fn discard_typed(&self) {
-        // A terminal that can not do this has only what nobody has read yet.
+        // A terminal that cannot do this has only what nobody has read yet.
         let _ = rustix::termios::tcflush(&self.input, QueueSelector::IFlush);
     }
 

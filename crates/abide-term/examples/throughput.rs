@@ -71,7 +71,7 @@ fn fill(len: usize, mut block: impl FnMut(&mut String, usize)) -> String {
 }
 
 fn put(out: &mut String, args: std::fmt::Arguments) {
-    // Writing to a string can not fail.
+    // Writing to a string cannot fail.
     let _ = out.write_fmt(args);
 }
 

@@ -63,7 +63,7 @@ const ANSI: [(u16, TermMode); 4] =
 const REMEMBERED: [u16; 10] = [4, 18, 19, 35, 42, 67, 1034, 1035, 1036, 1039];
 const REMEMBERED_SHIFT: usize = 32;
 
-/// ANSI modes that are known and can not be set.
+/// ANSI modes that are known and cannot be set.
 const NEVER: [u16; 12] = [1, 5, 7, 10, 11, 13, 14, 15, 16, 17, 18, 19];
 
 /// The switch with this number after `?`.

@@ -1,4 +1,4 @@
-//! What the owner of a [`Term`](crate::Term) decides for it: its size and the few settings that a program can not change.
+//! What the owner of a [`Term`](crate::Term) decides for it: its size and the few settings that a program cannot change.
 
 /// Largest width and height that a terminal may have: past it a size is a mistake or an attack on memory.
 pub(crate) const MAX_SIDE: u16 = 2048;

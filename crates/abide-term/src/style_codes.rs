@@ -23,7 +23,7 @@ pub fn change(from: &Style, to: &Style, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b"\x1b[");
     let start = out.len();
-    // Single attributes can not be taken away reliably everywhere, so going back starts from nothing.
+    // Single attributes cannot be taken away reliably everywhere, so going back starts from nothing.
     let takes_away = !to.attrs.contains(from.attrs)
         || (from.underline != Underline::None && to.underline == Underline::None)
         || (from.underline_color != Color::Default && to.underline_color == Color::Default);

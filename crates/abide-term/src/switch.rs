@@ -3,7 +3,7 @@
 use crate::modes::{self, MouseEncoding, MouseMode, TermMode};
 use crate::vt::{Margins, Vt};
 
-/// A program can not save more modes than this: there are fewer.
+/// A program cannot save more modes than this: there are fewer.
 pub(crate) const MAX_SAVED: usize = 96;
 
 /// The answers of DECRQM.

@@ -32,7 +32,7 @@ pub(crate) fn unhex(bytes: &[u8]) -> Option<Vec<u8>> {
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut out, byte| {
-        // Writing to a string can not fail.
+        // Writing to a string cannot fail.
         let _ = write!(out, "{byte:02X}");
         out
     })

@@ -255,7 +255,7 @@ impl Vt {
         }
     }
 
-    /// Scrolls between left and right margins, where rows can not simply change places.
+    /// Scrolls between left and right margins, where rows cannot simply change places.
     fn scroll_sides(&mut self, top: usize, n: usize, up: bool) {
         let Margins { bottom, left, right, .. } = self.margins;
         let height = bottom + 1 - top;

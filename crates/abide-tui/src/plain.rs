@@ -1,4 +1,4 @@
-//! The same page as numbered text: for a terminal that can not draw, and for whoever prefers it.
+//! The same page as numbered text: for a terminal that cannot draw, and for whoever prefers it.
 
 use std::io::{self, Write};
 
@@ -41,7 +41,7 @@ pub fn ask<A: Clone + PartialEq>(
         if let Some(answer) = answer(page, line.trim()) {
             return Ok(answer);
         }
-        writeln!(out, "That is not one of them. Type one of the numbers, or only Enter.")?;
+        writeln!(out, "Not a valid choice. Type one of the numbers, or press Enter.")?;
     }
 }
 

@@ -56,7 +56,10 @@ impl SurfaceFacts {
 /// Decides how to ask.
 pub fn surface(facts: &SurfaceFacts) -> Decided<Surface> {
     if !facts.stdin {
-        return Decided::new(Surface::None, "standard input is not a terminal, so nobody can answer");
+        return Decided::new(
+            Surface::None,
+            "standard input is not a terminal, so no question can be answered",
+        );
     }
     if !facts.stderr {
         return Decided::new(
@@ -73,13 +76,13 @@ pub fn surface(facts: &SurfaceFacts) -> Decided<Surface> {
     match &facts.term {
         None => return Decided::new(Surface::Plain, "TERM is not set"),
         Some(term) if term.is_empty() || term == "dumb" => {
-            return Decided::new(Surface::Plain, "the terminal can not draw (TERM=dumb)");
+            return Decided::new(Surface::Plain, "the terminal cannot draw (TERM=dumb)");
         }
         Some(_) => {}
     }
     let (cols, rows) = SMALLEST;
     match facts.size {
-        None => Decided::new(Surface::Plain, "the terminal does not tell its size"),
+        None => Decided::new(Surface::Plain, "the terminal does not report its size"),
         Some((c, r)) if c < cols || r < rows => {
             Decided::new(Surface::Plain, format!("the terminal is {c}x{r}, smaller than {cols}x{rows}"))
         }

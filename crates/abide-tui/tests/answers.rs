@@ -105,7 +105,7 @@ fn coming_back_defaults_to_starting_new_and_a_filter_marks_what_it_finds() {
 }
 
 #[test]
-fn a_tree_that_diverged_can_not_be_resumed_by_any_key() {
+fn a_tree_that_diverged_cannot_be_resumed_by_any_key() {
     let page = |host, asked_by| screens::preserved_page(&demo::tree(4, host), asked_by);
     answers(
         &page(HostRepo::Unchanged, AskedBy::Load),
@@ -200,7 +200,7 @@ impl plain::Lines for Typed {
 fn in_plain<A: Clone + PartialEq>(page: &Page<A>, lines: &[&'static str]) -> (A, usize) {
     let mut out = Vec::new();
     let answer = plain::ask(page, &mut Typed(lines.to_vec()), &mut out).unwrap();
-    (answer, String::from_utf8(out).unwrap().matches("That is not one of them").count())
+    (answer, String::from_utf8(out).unwrap().matches("Not a valid choice").count())
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every screen as it is seen, at three sizes and in plain text. `ABIDE_BLESS=1` writes what is seen to the files.
+//! Every screen at three sizes and in plain text, compared with the snapshots in `screens/`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 #[path = "shared/demo.rs"]
@@ -18,9 +18,9 @@ use proptest::prelude::*;
 
 const SIZES: [(usize, usize); 3] = [(80, 24), (120, 40), (60, 20)];
 
-struct Nobody;
+struct NoInput;
 
-impl plain::Lines for Nobody {
+impl plain::Lines for NoInput {
     fn next_line(&mut self) -> Option<String> {
         None
     }
@@ -28,15 +28,9 @@ impl plain::Lines for Nobody {
 
 #[track_caller]
 fn compare(name: &str, seen: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens").join(format!("{name}.txt"));
-    if std::env::var_os("ABIDE_BLESS").is_some() {
-        std::fs::write(&path, seen).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        expected == seen,
-        "{name} differs; with ABIDE_BLESS=1 it is accepted:\n{seen}\ninstead of\n{expected}"
-    );
+    insta::with_settings!({snapshot_path => "screens", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!(name, seen);
+    });
 }
 
 /// Compares `page`, after `typed`, at every size; and its plain text, if nothing is typed.
@@ -51,7 +45,7 @@ fn seen<A: Clone + PartialEq>(name: &str, page: &Page<A>, typed: &str) {
     }
     if typed.is_empty() {
         let mut text = Vec::new();
-        plain::ask(page, &mut Nobody, &mut text).unwrap();
+        plain::ask(page, &mut NoInput, &mut text).unwrap();
         compare(&format!("{name}-plain"), &String::from_utf8(text).unwrap());
     }
 }
@@ -106,8 +100,9 @@ fn a_resume_shows_the_tree_and_what_has_changed_in_the_configuration() {
 
 #[test]
 fn a_directory_that_is_not_there_is_offered_where_it_was_found_and_asked_for_elsewhere() {
-    let what = "ab-k7p9m2xq cannot be resumed, because /work/shop is not there: it was moved to /work/store";
-    let advice = "`abide resume k7p9m2xq --dir DIR` resumes it where that directory is now";
+    let what =
+        "ab-k7p9m2xq cannot be resumed, because /work/shop does not exist: it was moved to /work/store";
+    let advice = "`abide resume k7p9m2xq --dir DIR` resumes it in its new place";
     let page = |found: Option<&Path>| screens::missing_directory_page(&demo::subject(), what, advice, found);
     seen("directory-moved", &page(Some(Path::new("/work/store"))), "");
     seen("directory-missing", &page(None), "");

@@ -24,8 +24,8 @@ const TESTS: &[harness::Test] = &[
     ("a_stopped_dialog_comes_back", a_stopped_dialog_comes_back),
     ("what_was_typed_before_the_question_is_no_answer", what_was_typed_before_is_no_answer),
     ("plain_text_asks_the_same_and_heeds_signals", plain_text_asks_the_same),
-    ("a_terminal_that_can_not_draw_is_asked_in_plain_text", a_small_terminal_is_asked_in_plain_text),
-    ("a_dialog_that_can_not_be_drawn_becomes_plain_text", a_failed_dialog_becomes_plain_text),
+    ("a_terminal_that_cannot_draw_is_asked_in_plain_text", a_small_terminal_is_asked_in_plain_text),
+    ("a_dialog_that_cannot_be_drawn_becomes_plain_text", a_failed_dialog_becomes_plain_text),
 ];
 
 fn main() {
@@ -123,7 +123,7 @@ fn a_screen_follows_its_terminal() {
         terminal.screen().lines().any(|row| row.find('╭') == Some(22)).then_some(())
     });
     terminal.resize(40, 12);
-    terminal.wait_for("do what is shown ab…");
+    terminal.wait_for("working 12m…");
     terminal.keys(&["Escape"]);
     assert_given_back(&terminal, "answer: Stay");
 }
@@ -193,7 +193,7 @@ fn plain_text_asks_the_same() {
     let terminal = open(&sandbox, (80, 40), "leaving", "plain");
     terminal.wait_for("Your choice [Enter = 1]:");
     terminal.keys(&["9", "Enter"]);
-    terminal.wait_for("That is not one of them.");
+    terminal.wait_for("Not a valid choice.");
     terminal.keys(&["s", "Enter"]);
     terminal.wait_for("a number changes it, Enter = apply");
     terminal.keys(&["2", "Enter"]);

@@ -32,5 +32,5 @@ pub fn check(peer: i32, leader: i32) -> Result<(), String> {
 }
 
 fn look(pid: i32) -> Result<Stat, String> {
-    Stat::read(pid).map_err(|err| format!("process {pid} can not be seen: {err}"))
+    Stat::read(pid).map_err(|err| format!("process {pid} cannot be seen: {err}"))
 }

@@ -103,7 +103,7 @@ pub fn is_neighbour(stream: &UnixStream) -> bool {
     ours.is_some() && ours == processes(&peer_pid(stream).to_string())
 }
 
-/// The process on the other side; 0 where it can not be seen from here.
+/// The process on the other side; 0 where it cannot be seen from here.
 pub fn peer_pid(stream: &UnixStream) -> i32 {
     peer(stream).map_or(0, |peer| peer.pid)
 }
@@ -185,7 +185,7 @@ mod tests {
     fn a_successors_socket_is_not_removed() {
         let dir = tempfile::tempdir().unwrap();
         let (_first, first_file) = bind(dir.path()).unwrap();
-        // Keeps the first inode in use, so that the second can not get the same number.
+        // Keeps the first inode in use, so that the second cannot get the same number.
         fs::hard_link(dir.path().join(SOCKET_NAME), dir.path().join("kept")).unwrap();
         let (_second, second_file) = bind(dir.path()).unwrap();
         unbind(dir.path(), first_file).unwrap();

@@ -116,7 +116,7 @@ impl PaneLock {
         Ok(Self(file))
     }
 
-    /// Whether any pane of `instance_dir` is there, if only to say its last words.
+    /// Whether any pane of `instance_dir` is there, if only to say its last output.
     pub fn any(instance_dir: &InstanceDir) -> io::Result<bool> {
         match open(&instance_dir.panes_lock())?.try_lock() {
             Ok(()) => Ok(false),

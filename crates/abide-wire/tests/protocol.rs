@@ -173,7 +173,7 @@ fn attach_and_bye_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn what_can_not_be_understood_gets_a_reply_that_says_why() {
+fn what_cannot_be_understood_gets_a_reply_that_says_why() {
     let code = |payload: &[u8]| {
         let err = Request::parse(payload).unwrap_err();
         (err.id, err.refusal.code)

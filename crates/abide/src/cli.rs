@@ -6,23 +6,23 @@ use crate::commands;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  failed; nothing was changed unless the message says so
-  2  the command line can not be meant
-  3  an answer was needed and nobody could be asked; the message names the flag that answers
+  0  success
+  1  failure; nothing was changed unless the message says so
+  2  usage error
+  3  a question could not be asked (no terminal); the message names the flag that answers it
 
 Environment:
-  ABIDE_HOME       where state is kept (default: ~/.abide)
-  XDG_CONFIG_HOME  where configuration is kept (default: ~/.config)
-  ABIDE_LOG        what goes to the log: warn, debug, info,abide_store=debug, …
-  NO_COLOR         no colours
-  ABIDE_PLAIN      questions as numbered lines instead of dialogs
+  ABIDE_HOME       directory for state (default: ~/.abide)
+  XDG_CONFIG_HOME  directory for configuration (default: ~/.config)
+  ABIDE_LOG        log filter: warn, debug, info,abide_store=debug, …
+  NO_COLOR         turn colours off
+  ABIDE_PLAIN      ask questions as numbered lines instead of dialogs
 
-`abide VERB --help` explains a verb and shows examples.";
+`abide COMMAND --help` explains a command and shows examples.";
 
 /// Keeps AI coding agents running, and brings them back.
 ///
-/// Agents started with abide survive closed terminals, SSH logout, crashes and reboots. Without a verb, abide lists the
+/// Agents started with abide survive closed terminals, SSH logouts, crashes and reboots. Without a command, abide lists the
 /// instances.
 #[derive(Debug, Parser)]
 #[command(version, after_help = EXIT_CODES, max_term_width = 100)]
@@ -31,9 +31,9 @@ pub struct Cli {
     pub verb: Option<Verb>,
 }
 
-/// What abide can be told to do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    #[command(visible_alias = "run")]
     Load(commands::load::Args),
     #[command(visible_alias = "attach")]
     Hardline(commands::hardline::Args),
@@ -45,6 +45,7 @@ pub enum Verb {
     Peek(commands::peek::Args),
     Wait(commands::wait::Args),
     Stop(commands::stop::Args),
+    #[command(visible_alias = "rm")]
     Eject(commands::eject::Args),
     Leave(commands::leave::Args),
     Prune(commands::prune::Args),
@@ -68,6 +69,38 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// Compares the help of `command` and of the commands below it with the snapshots in tests/cli/help.
+    fn compare_help(command: &clap::Command, name: &str) {
+        let help = command.clone().term_width(100).render_long_help().to_string();
+        insta::with_settings!({
+            snapshot_path => "../../../tests/cli/help",
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, { insta::assert_snapshot!(name, help) });
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            compare_help(below, &format!("{name}-{}", below.get_name()));
+        }
+    }
+
+    #[test]
+    fn the_help_of_every_command_is_the_one_that_was_reviewed() {
+        let mut cli = Cli::command();
+        cli.build();
+        compare_help(&cli, "abide");
+    }
+
+    #[test]
+    fn the_usual_words_are_aliases_that_the_help_names() {
+        for (alias, command) in [("run", "load"), ("attach", "hardline"), ("rm", "eject")] {
+            let cli = Cli::command();
+            let found = cli.find_subcommand(alias).map(clap::Command::get_name);
+            assert_eq!(found, Some(command), "`abide {alias}`");
+            let visible: Vec<_> =
+                cli.find_subcommand(command).into_iter().flat_map(|c| c.get_visible_aliases()).collect();
+            assert!(visible.contains(&alias), "the help of {command} names {visible:?}");
+        }
     }
 
     #[test]

@@ -56,15 +56,17 @@ impl Context {
 
     /// Tells the operator something that is no failure, beside what is printed.
     pub fn warn(&self, text: &str) {
-        // Nobody is left to tell if even this can not be written.
+        // Nobody is left to tell if even this cannot be written.
         let _ = writeln!(io::stderr(), "abide: {}", sanitised(text));
     }
 
     /// Asks a question whose safe answer is no. `flag` is what answers it where nobody can be asked.
     pub fn confirm(&self, question: &str, flag: &str) -> VerbResult<bool> {
         if !self.can_ask() {
-            return Err(CommandError::needs_answer(format!("{question} There is no terminal to ask on."))
-                .hint(format!("{flag} answers yes")));
+            return Err(CommandError::needs_answer(format!(
+                "{question} There is no terminal to ask this on."
+            ))
+            .hint(format!("{flag} answers yes")));
         }
         write!(io::stderr(), "{question} [y/N] ")?;
         let mut answer = String::new();
@@ -75,7 +77,7 @@ impl Context {
 
 /// The operator's home directory: what HOME says, or else the user database.
 fn home() -> VerbResult<PathBuf> {
-    let not_absolute = "it would mean another directory wherever abide is run";
+    let not_absolute = "a relative path would mean a different directory each time";
     match named_by(vars::HOME) {
         Some(home) if home.is_absolute() => Ok(home),
         Some(home) => {

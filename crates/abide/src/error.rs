@@ -38,7 +38,7 @@ impl CommandError {
         Self::new(FailureKind::Failed, message)
     }
 
-    /// The command line can not be meant.
+    /// The command line cannot be meant.
     pub fn usage(message: impl Display) -> Self {
         Self::new(FailureKind::Usage, message)
     }
@@ -67,7 +67,7 @@ impl CommandError {
         for hint in &self.hints {
             text.push_str(&format!("hint: {hint}\n"));
         }
-        // Nobody is left to tell if even this can not be written.
+        // Nobody is left to tell if even this cannot be written.
         let _ = io::stderr().write_all(sanitised_lines(&text).as_bytes());
         ExitCode::from(code)
     }

@@ -19,7 +19,7 @@ pub fn stay() {
     if std::process::id() != 1 || supervisors().is_empty() {
         return;
     }
-    // Nobody is left to tell if even this can not be written.
+    // Nobody is left to tell if even this cannot be written.
     let _ = writeln!(
         io::stderr(),
         "abide: abide is process 1 of this container, and stays until its instances have ended; \

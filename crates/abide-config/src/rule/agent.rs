@@ -101,7 +101,7 @@ pub(crate) struct Shown;
 impl Leaf for Shown {
     type Value = String;
     const SPELLING: Spelling = Spelling::text("pattern of text", || {
-        "text that a line holds, with ^ and $ for its ends, … for anything and {spinner} for one character of an animation"
+        "text within a line, with ^ and $ for its ends, … for anything and {spinner} for one character of an animation"
             .to_owned()
     });
 
@@ -110,9 +110,9 @@ impl Leaf for Shown {
         known_places(pattern, &["{spinner}"])?;
         let regex = [".*", ".+", "\\s", "\\d", "\\w", "\\."].into_iter().find(|part| pattern.contains(part));
         match regex {
-            Some(part) => {
-                Err(vec![Wrong::because(format!("`{part}` is of a regular expression, which this is not"))])
-            }
+            Some(part) => Err(vec![Wrong::because(format!(
+                "`{part}` is regular expression syntax, which is not supported"
+            ))]),
             None if pattern.trim_matches(['^', '$', '…', ' ']).is_empty() => {
                 Err(vec![Wrong::because("fits everything")])
             }
@@ -129,7 +129,7 @@ fn known_places(written: &str, known: &[&str]) -> Result<(), Vec<Wrong>> {
         let is_name = place[1..end].bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
         if end > 1 && is_name && !known.contains(&place) {
             let nearest = abide_model::text::nearest(place, known.iter().copied()).map(str::to_owned);
-            return Err(vec![Wrong { nearest, ..Wrong::because(format!("`{place}` stands for nothing")) }]);
+            return Err(vec![Wrong { nearest, ..Wrong::because(format!("`{place}` is not a placeholder")) }]);
         }
     }
     Ok(())

@@ -28,24 +28,23 @@ pub enum Take {
 /// Why a conversation was not taken up.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
-    #[error("there is no conversation `{0}` of this directory; `abide conversations` lists what there is")]
+    #[error("there is no conversation `{0}` in this directory; `abide conversations` lists them")]
     NotFound(String),
-    #[error("`{0}` means more than one conversation; write more of the id")]
+    #[error("`{0}` matches more than one conversation; type more of the id")]
     Several(String),
     /// The session is in none.
-    #[error("{0} is in no conversation yet; say something to it first")]
+    #[error("{0} has no conversation yet; send it a message first")]
     NotInOne(String),
     /// The agent cannot do that.
-    #[error("{0} cannot go on with a copy of a conversation; `--adopt` goes on with the conversation itself")]
+    #[error("{0} cannot copy a conversation; `--adopt` continues the conversation itself")]
     CannotFork(String),
     /// The agent finds a conversation only where it was held.
     #[error(
-        "{agent} goes on with a conversation only in the directory in which it was held, and {id} was held in {}; \
-         {}", dir.display(), way_there(dir)
+        "{agent} can only continue a conversation in its original directory, and {id} belongs to {}; {}", dir.display(), way_there(dir)
     )]
     HeldElsewhere { agent: String, id: String, dir: PathBuf },
     /// Another session or process is in it.
-    #[error("{by} is in conversation {id}; {}, or `abide load --fork {id}` begins a copy of it", by.way_out())]
+    #[error("conversation {id} is in use by {by}; {}, or start a copy with `abide load --fork {id}`", by.way_out())]
     Held { id: String, by: HeldBy },
     /// What is on disk could not be told from what others hold.
     #[error(transparent)]
@@ -55,7 +54,7 @@ pub enum TakeError {
 fn way_there(dir: &Path) -> &'static str {
     match dir.exists() {
         true => "start it there",
-        false => "`abide trash list` shows whether the instance that had that directory can be restored",
+        false => "if an instance had that directory, `abide trash list` shows whether it can be restored",
     }
 }
 
@@ -245,7 +244,7 @@ pub(crate) fn name_latest(
     let config_dir = agent_environment::chosen_dir(&*agent, described, &ctx.env);
     let config_dir = config_dir.unwrap_or_else(|| agent.default_dir(&ctx.home));
     let latest = agent.discover(&config_dir, Some(dir), Timestamp(0)).into_iter().next();
-    let none = || format!("there is no conversation of this directory to continue; {name} begins a new one");
+    let none = || format!("there is no conversation in this directory to continue; {name} starts a new one");
     let notice = if latest.is_none() { Some(none()) } else { None };
     (agent.latest_named(&argv, latest.as_ref().map(|latest| latest.id.as_str())), notice)
 }

@@ -44,7 +44,7 @@ pub(crate) fn setup_today(
 }
 
 /// The directory that the agent keeps its conversations in, if the configuration or the environment chooses one. One that
-/// the agent can not be told of is not where its conversations are.
+/// the agent cannot be told of is not where its conversations are.
 pub(crate) fn chosen_dir(
     agent: &dyn Agent,
     described: Option<&Described>,
@@ -55,7 +55,7 @@ pub(crate) fn chosen_dir(
     told.or_else(|| agent.moved_to(&|name| env.get(OsStr::new(name)).cloned()))
 }
 
-/// Refuses a directory that the agent `name`, run as `argv`, can not be told of.
+/// Refuses a directory that the agent `name`, run as `argv`, cannot be told of.
 pub(crate) fn check(name: &str, argv: &[String], described: &Described) -> Result<(), Error> {
     let Some(dir) = &described.config_dir else { return Ok(()) };
     let agent = abide_agents::for_session(name, argv, Some(&described.described()));
@@ -82,13 +82,13 @@ pub(crate) fn differences(setup: &Setup, described: Option<&Described>) -> impl 
     let dir = dir.map(|dir| {
         let then = setup.config_dir.display();
         format!(
-            "config_dir is {} now; this session stays with {then}, where its conversation is",
+            "config_dir is {} now; this session keeps {then}, where its conversation is stored",
             dir.display()
         )
     });
     let now = described.map(Described::described).filter(|now| *now != setup.described);
     let now = now.map(|_| {
-        "how its conversations are found and resumed has changed; this session stays with its own".to_owned()
+        "the settings for its conversations have changed; this session keeps the old ones".to_owned()
     });
     dir.into_iter().chain(now)
 }
@@ -100,9 +100,7 @@ pub(crate) fn continue_turn(agent: &dyn Agent, env: &mut BTreeMap<OsString, OsSt
             env.insert(name.into(), value.into());
             None
         }
-        None => {
-            Some(format!("{} has no way to go on with a turn that was cut; it comes up idle", agent.name()))
-        }
+        None => Some(format!("{} cannot continue an interrupted turn; it starts idle", agent.name())),
     }
 }
 

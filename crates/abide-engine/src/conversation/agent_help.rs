@@ -22,7 +22,7 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// How long an answer holds. What is on the path may choose between versions, and stay the same file.
 const HOLDS: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the agent that `argv` runs says to `--help`; nothing if that makes no difference or can not be had. A wrapper is not
+/// What the agent that `argv` runs says to `--help`; nothing if that makes no difference or cannot be had. A wrapper is not
 /// asked: what it does with `--help` is its own affair.
 pub(crate) fn of(
     ctx: &LaunchContext<'_>,

@@ -172,8 +172,8 @@ impl SessionStart<'_> {
                 notices
             }
             Err(error) => {
-                tracing::error!(session = %id, id = bound.id, "the transcript can not be put back: {error}");
-                vec![format!("the transcript of {name} is gone and can not be put back: {error}")]
+                tracing::error!(session = %id, id = bound.id, "the transcript cannot be put back: {error}");
+                vec![format!("the transcript of {name} is gone and cannot be restored: {error}")]
             }
         }
     }
@@ -300,17 +300,17 @@ fn put_back(name: &str, restored: &RestoredTranscript) -> Vec<String> {
     let mut notices = Vec::new();
     match restored.beside.first() {
         Some(beside) => notices.push(format!(
-            "the transcript of {name} was damaged and was put back from abide's own copy; the damaged one is {}",
+            "the transcript of {name} was damaged and was restored from abide's copy; the damaged file is {}",
             beside.display()
         )),
         None if restored.missing => {
-            notices.push(format!("the transcript of {name} was gone and was put back from abide's own copy"));
+            notices.push(format!("the transcript of {name} was missing and was restored from abide's copy"));
         }
         None => {}
     }
     let other = |copy: &PathBuf| {
         format!(
-            "the transcript of {name} is another and shorter one than abide kept; to have that back, copy {} over it",
+            "the transcript of {name} differs from abide's copy and is shorter; to restore the copy, copy {} over it",
             copy.display()
         )
     };
@@ -320,28 +320,28 @@ fn put_back(name: &str, restored: &RestoredTranscript) -> Vec<String> {
 
 /// What the operator should know about how the session `name` was started.
 fn notice(name: &str, started_before: bool, prepared: &Prepared) -> Option<String> {
-    let choose = "`abide conversations` lists what is there, `abide load --adopt ID` takes one up";
+    let choose = "`abide conversations` lists them, `abide load --adopt ID` continues one";
     match &*prepared.begin.reason {
         _ if prepared.torn => {
-            Some(format!("the last record of {name}'s transcript was cut off; {name} goes on without it"))
+            Some(format!("the last record of {name}'s transcript is incomplete; {name} continues without it"))
         }
-        reason::AMBIGUOUS => {
-            Some(format!("more than one conversation could be {name}'s, so it begins a new one; {choose}"))
-        }
+        reason::AMBIGUOUS => Some(format!(
+            "more than one conversation could belong to {name}, so it starts a new one; {choose}"
+        )),
         reason::HELD => {
-            Some(format!("another session is in {name}'s conversation now, so it begins a new one; {choose}"))
+            Some(format!("another session uses {name}'s conversation now, so it starts a new one; {choose}"))
         }
         reason::TRANSCRIPT_GONE => {
-            Some(format!("the transcript of {name}'s conversation is gone, so it begins anew; {choose}"))
+            Some(format!("the transcript of {name}'s conversation is gone, so it starts a new one; {choose}"))
         }
         reason::HELD_ELSEWHERE => Some(format!(
-            "{name} goes on with a conversation only in the directory in which it was held, so it begins a new one; {choose}"
+            "{name} can only continue a conversation in its original directory, so it starts a new one; {choose}"
         )),
-        reason::CAN_NOT_RESUME => {
-            Some(format!("{name} can not be told to resume its conversation, so it begins a new one"))
+        reason::CANNOT_RESUME => {
+            Some(format!("{name} has no option to resume a conversation, so it starts a new one"))
         }
         reason::NOT_DESCRIBED if started_before => Some(format!(
-            "how {name} resumes a conversation is not known, so it begins a new one; `agents.{name}.resume` and `agents.{name}.id` in the configuration say how"
+            "abide does not know how {name} resumes a conversation, so it starts a new one; set `agents.{name}.resume` and `agents.{name}.id` in the configuration"
         )),
         _ => None,
     }

@@ -30,7 +30,7 @@ const MAX_REPORTS: u64 = 256 * 1024;
 pub enum LookDepth {
     /// As often as anybody lists: what is known already is not searched for again.
     Brief,
-    /// While something can be asked that can not be asked later.
+    /// While something can be asked that cannot be asked later.
     Close,
 }
 

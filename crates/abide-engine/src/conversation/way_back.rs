@@ -24,11 +24,11 @@ impl fmt::Display for WayBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Adopt { id, dir } if std::env::current_dir().is_ok_and(|here| here == *dir) => {
-                write!(f, "`abide load --adopt {id}` goes on with its conversation")
+                write!(f, "`abide load --adopt {id}` continues its conversation")
             }
             Self::Adopt { id, dir } => {
                 let dir = words::join(&[dir.display().to_string()]);
-                write!(f, "`cd {dir} && abide load --adopt {id}` goes on with its conversation")
+                write!(f, "`cd {dir} && abide load --adopt {id}` continues its conversation")
             }
             Self::Restore(id) => write!(f, "`abide trash restore {id}` brings its conversation back"),
         }

@@ -92,7 +92,7 @@ pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<I
         let judged = liveness::of(store, instance);
         liveness::require_known(id, &judged)?;
         let event = StatusEvent::RemovalTakenBack { runs: judged.decision == Liveness::Alive };
-        instance.apply(&event, "the operator took its removal back", clock::now())?;
+        instance.apply(&event, "the operator cancelled its removal", clock::now())?;
         Ok(instance.clone())
     })?;
     trees::reconnect(store, &instance, told)
@@ -146,7 +146,7 @@ fn decide_and_carry_out(
             // What may be work stays in the trash for its whole time.
             lock.note_work(trees::may_hold_work(store, &instance))?;
             let left = trees::release(store, &instance).map_err(|problem| {
-                Error::Other(format!("{} can not be removed yet: {problem}", id.display_name()))
+                Error::Other(format!("{} cannot be removed yet: {problem}", id.display_name()))
             })?;
             left.iter().for_each(|left| tracing::warn!(%id, "{left}"));
             crash::point("engine.finish.released");
@@ -205,7 +205,7 @@ pub fn as_it_is(store: &Store, instance: Instance) -> Instance {
         && record_of(&instance_dir, &instance)
             .is_some_and(|record| record.reason == Some(StopReason::Operator));
     let mut stopped = instance.clone();
-    let because = "the operator stopped it, which could not be written down; the next `abide ls` tries again";
+    let because = "the operator stopped it, but that could not be recorded; the next `abide ls` tries again";
     let event = StatusEvent::CapsuleGone(Gone::Stopped);
     match was_stopped && stopped.apply(&event, because, clock::now()).is_ok() {
         true => stopped,
@@ -287,7 +287,7 @@ fn gone_without_a_word(instance: &Instance, record: Option<&ExitRecord>) -> (Sta
     let boot = instance.started_on.as_ref().map(|start| start.boot.clone()).or_else(recorded);
     match (boot, record) {
         (Some(boot), _) if boot != host::boot_id() => {
-            (StatusEvent::CapsuleGone(Gone::HostLost), "the machine was started anew".to_owned())
+            (StatusEvent::CapsuleGone(Gone::HostLost), "the machine was restarted".to_owned())
         }
         (_, Some(_)) => (StatusEvent::CapsuleGone(Gone::Crashed), "its supervisor died".to_owned()),
         (_, None) => (StatusEvent::CapsuleGone(Gone::Crashed), "its supervisor left no record".to_owned()),
@@ -407,7 +407,7 @@ pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
 pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<FinishOutcome, Error> {
     if let Some(guest) = trees::guest_of(store, seen) {
         let name = seen.id.display_name();
-        return Err(Error::Other(format!("{name} can not be removed: {guest}; eject that first")));
+        return Err(Error::Other(format!("{name} cannot be removed: {guest}; eject that first")));
     }
     store.update(seen.id, |instance| -> Result<(), Error> {
         liveness::require_known(instance.id, &liveness::of(store, instance))?;
@@ -415,7 +415,7 @@ pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Re
         if instance.generation != seen.generation {
             let name = seen.id.display_name();
             return Err(Error::Other(format!(
-                "{name} was started again meanwhile; look at it and decide anew"
+                "{name} was started again in the meantime; check it and decide again"
             )));
         }
         instance.apply(&StatusEvent::Discarded(why), because, clock::now())?;

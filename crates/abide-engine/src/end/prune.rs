@@ -74,7 +74,7 @@ pub struct Plan {
     pub worktrees: Vec<Registration>,
     /// The same, but in a store that never held anything: it may not be the one that they are of.
     pub doubtful: Vec<Registration>,
-    /// Instances whose removal was decided, tried again just now, and can not be carried out.
+    /// Instances whose removal was decided, tried again just now, and cannot be carried out.
     pub stuck: Vec<Instance>,
     /// Capsules that run although the directory of their instance is gone.
     pub orphaned: Vec<OrphanedCapsule>,

@@ -23,13 +23,13 @@ const TO_START: Duration = Duration::from_secs(10);
 /// Ends everything that runs of the instance `id`; what became of it then.
 pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<FinishOutcome, Error> {
     let Some(mut instance) = after_its_start(store, config, id)? else {
-        let because = "its start was cut short, and nothing in it was at risk".to_owned();
+        let because = "its start was interrupted, and nothing in it was at risk".to_owned();
         return Ok(FinishOutcome::Removed { because, left: Vec::new() });
     };
     if matches!(instance.status.status, Status::Ending(_)) {
         instance = finish::take_back(store, id, &|notice| tracing::info!(%id, "{notice}"))?;
         if instance.status.status != Status::Active {
-            return Ok(FinishOutcome::Kept("its removal was taken back".to_owned()));
+            return Ok(FinishOutcome::Kept("its removal was cancelled".to_owned()));
         }
     }
     let judged = liveness::of(store, &instance);
@@ -73,11 +73,11 @@ pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), Error> {
         if judged.decision != Liveness::Unknown {
             let (name, alive) = (id.display_name(), judged.decision);
             return Err(Error::Other(format!(
-                "{name} is known to be {alive}: {}; `abide stop {id}` stops it",
+                "{name} is {alive}: {}; `abide stop {id}` stops it",
                 judged.reason
             )));
         }
-        let because = "the operator says that nothing of it runs any more";
+        let because = "the operator confirmed that it does not run anywhere";
         instance.apply(&StatusEvent::CapsuleGone(Gone::HostLost), because, clock::now())?;
         instance.started_on = None;
         Ok(())
@@ -97,11 +97,11 @@ fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<
             let (name, by) = (id.display_name(), by.pid);
             return Err(Error::Other(match starter.decision {
                 Liveness::Dead => format!(
-                    "{name} was left half started by process {by}, which is gone, and that can not be settled; \
-                     `abide doctor` says what is wrong with the disk"
+                    "{name} was left half started by process {by}, which is gone, and cannot be cleaned up; \
+                     `abide doctor` shows what is wrong with the disk"
                 ),
                 _ => format!(
-                    "{name} is still being started, by process {by}; stop it when it is up, or end that process"
+                    "{name} is still being started by process {by}; stop it when it is up, or end that process"
                 ),
             }));
         }

@@ -24,7 +24,7 @@ pub fn instance(store: &Store, id: InstanceId) -> Option<Instance> {
 pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, Error> {
     // Until it has its name, or none, no new instance gets that.
     let naming = store.lock_claims()?;
-    // Nothing is moved that can not be whole again.
+    // Nothing is moved that cannot be whole again.
     if let Some(entry) = store.trashed()?.into_iter().find(|entry| entry.name == *name)
         && let Ok(instance) = &entry.content
     {
@@ -50,7 +50,7 @@ pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<I
     drop(naming);
     if let Some(taken) = taken {
         told(&format!(
-            "another is called `{taken}` by now, so {} comes back without a name",
+            "another instance is named `{taken}` now, so {} comes back without a name",
             id.display_name()
         ));
     }
@@ -119,7 +119,7 @@ pub fn expired(
 pub fn purge_expired(store: &Store, settings: &Settings, patience: Duration) {
     let deadline = Instant::now() + patience;
     let expired = expired(store, settings, Some(deadline)).unwrap_or_else(|error| {
-        tracing::warn!("the trash can not be read: {error}");
+        tracing::warn!("the trash cannot be read: {error}");
         Vec::new()
     });
     for Decided { decision: name, reason } in expired {

@@ -103,14 +103,14 @@ pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(
     let id = instance.id;
     if instance.recipe.place != Place::Host {
         let name = id.display_name();
-        return Err(Error::Other(format!("nothing outlives the {} of {name}", instance.recipe.place)));
+        return Err(Error::Other(format!("nothing would survive the {} of {name}", instance.recipe.place)));
     }
     if daemons.is_empty() {
         return Ok(());
     }
     let identities: Vec<_> = daemons.iter().map(|daemon| daemon.process.clone()).collect();
     daemons::spare(&connect::instance_dir(store, id), &identities)
-        .map_err(|error| Error::Other(format!("what is to be spared could not be written down: {error}")))?;
+        .map_err(|error| Error::Other(format!("the daemons to keep could not be recorded: {error}")))?;
     store.update(id, |instance| -> Result<(), Error> {
         let names: Vec<String> = daemons.iter().map(Daemon::to_string).collect();
         instance.extra.insert(SPARED.to_owned(), names.into());

@@ -28,7 +28,7 @@ pub(crate) fn judged(store: &Store, instance: &Instance, held: &dyn Substrate) -
     match (&instance.status.status, start) {
         // Its end is decided already, and was seen by whoever could see it. A lock that is held says otherwise.
         (Status::Restorable(_) | Status::Ending(_), None) if lock == SupervisorLock::Free => {
-            Decided::new(Liveness::Dead, "no run of it is recorded")
+            Decided::new(Liveness::Dead, "no run is recorded")
         }
         (_, start) => decide(store, lock, start.as_ref(), || run_end(store, instance)),
     }

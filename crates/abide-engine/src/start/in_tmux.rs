@@ -63,7 +63,7 @@ fn write_down(
     server: &TmuxServer,
     pid: u32,
 ) -> Result<(), Error> {
-    let keeper = process::identity(pid).ok_or_else(|| failed("its server ended at once"))?;
+    let keeper = process::identity(pid).ok_or_else(|| failed("its server exited immediately"))?;
     let mut record = ExitRecord::running(instance.generation, keeper);
     record.tmux = Some(server.socket().into());
     record.begin(instance_dir).map_err(|error| match error.kind() {
@@ -74,10 +74,12 @@ fn write_down(
 
 fn failed(why: impl ToString) -> Error {
     let why = why.to_string();
-    Error::Other(format!("tmux could not hold the sessions: {why}; `--substrate capsule` does without it"))
+    Error::Other(format!(
+        "tmux could not start the sessions: {why}; `--substrate capsule` works without tmux"
+    ))
 }
 
-/// What the sessions are to run. One that can not be had must not take the others down, unless it is the first.
+/// What the sessions are to run. One that cannot be had must not take the others down, unless it is the first.
 fn specs(
     ctx: &LaunchContext<'_>,
     instance: &Instance,

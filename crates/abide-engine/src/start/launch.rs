@@ -44,7 +44,7 @@ pub struct LaunchContext<'a> {
     pub size: TerminalSize,
     /// Whether resumed agents go on by themselves with a turn that was cut, this once.
     pub continue_turn: bool,
-    /// The set-up command that is configured now; none where the configuration can not be read.
+    /// The set-up command that is configured now; none where the configuration cannot be read.
     pub setup: Option<Vec<String>>,
     /// Hears, line by line, of what takes its time.
     pub progress: &'a dyn Fn(&str),

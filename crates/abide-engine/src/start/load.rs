@@ -135,20 +135,20 @@ fn check(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> R
     if request.place != Place::Host {
         let place = request.place;
         return Err(Error::Other(format!(
-            "`place = \"{place}\"` is not there yet in this version; `--place host` starts it on this machine"
+            "`place = \"{place}\"` is not supported yet; `--place host` starts it on this machine"
         )));
     }
     let mounts = || ctx.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
     if let Some(mount) = mounts().find(|mount| mount.target_path() != mount.source) {
         return Err(Error::Other(format!(
-            "nothing on the host shows {} at {}; take `target` out of the workspace",
+            "on the host, {} cannot appear at {}; remove `target` from the workspace",
             mount.source.display(),
             mount.target_path().display()
         )));
     }
     if let Some(mount) = mounts().find(|mount| mount.read_only) {
         return Err(Error::Other(format!(
-            "nothing on the host keeps {} read-only; take `read_only` out of the workspace, a `clone` leaves its source alone",
+            "on the host, {} cannot be made read-only; remove `read_only` from the workspace, or use a `clone`, which leaves its source alone",
             mount.source.display()
         )));
     }
@@ -168,7 +168,7 @@ fn check_path(ctx: &LaunchContext<'_>, program: &Program, argv: &[String]) -> Re
     match (Machine { path: path.clone(), ..Machine::here() }).find(name) {
         Some(_) => Ok(()),
         None => Err(Error::Other(format!(
-            "can not start {name}: it is not on PATH; install it, or give its whole path"
+            "cannot start {name}: it is not on PATH; install it, or use its full path"
         ))),
     }
 }
@@ -187,11 +187,11 @@ fn check_role(ctx: &LaunchContext<'_>, role: &Role, program: &Program) -> Result
     let has = |variable: &String| env.contains_key(variable) || ctx.env.contains_key(OsStr::new(variable));
     if let Some(variable) = role.env.iter().find(|variable| !has(variable)) {
         return Err(Error::Other(format!(
-            "the role {name} needs {variable}; `abide config set env.{variable} REFERENCE` says where its value is"
+            "the role {name} needs {variable}; `abide config set env.{variable} REFERENCE` sets where its value comes from"
         )));
     }
     if role.image.is_some() {
-        (ctx.progress)(&format!("the role {name} names an image; on the host it runs without"));
+        (ctx.progress)(&format!("the role {name} names an image, which is ignored on the host"));
     }
     Ok(())
 }

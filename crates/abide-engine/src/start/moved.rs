@@ -51,7 +51,7 @@ pub enum Whereabouts {
 impl fmt::Display for MissingDirectory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, dir) = (self.id.display_name(), self.dir.display());
-        write!(f, "{name} cannot be resumed, because {dir} is not there: ")?;
+        write!(f, "{name} cannot be resumed, because {dir} does not exist: ")?;
         match &self.whereabouts {
             Whereabouts::At(now) => write!(f, "it was moved to {}", now.display()),
             Whereabouts::Unknown => write!(f, "it was moved or removed, or its file system is not mounted"),
@@ -71,18 +71,18 @@ impl MissingDirectory {
         let first = match &self.whereabouts {
             Whereabouts::At(now) => format!("`abide resume {id} --dir {}` resumes it there", quoted(now)),
             Whereabouts::Unknown => {
-                format!("`abide resume {id} --dir DIR` resumes it where that directory is now")
+                format!("`abide resume {id} --dir DIR` resumes it in its new place")
             }
             Whereabouts::PartOfOther => {
-                format!("`mkdir -p {}` makes it again; then resume it", quoted(&self.dir))
+                format!("`mkdir -p {}` creates it again; then resume", quoted(&self.dir))
             }
             Whereabouts::WithHome { from, to } => format!(
-                "move it back, or `ln -s {} {}`; git and the agents know the trees by their old path",
+                "move it back, or `ln -s {} {}`; git and the agents use the old path",
                 quoted(to),
                 quoted(from)
             ),
         };
-        let rest = format!("`abide explain {id}` shows what is known of it, `abide eject {id}` removes it");
+        let rest = format!("`abide explain {id}` shows its details, `abide eject {id}` removes it");
         vec![first, rest]
     }
 }
@@ -151,10 +151,7 @@ fn nearby(was: &Path, sought: DirIdentity) -> Option<PathBuf> {
 pub fn relocate(store: &Store, id: InstanceId, to: &Path, told: &dyn Fn(&str)) -> Result<Instance, Error> {
     let to = fs::canonicalize(to).map_err(|error| Error::Other(format!("{}: {error}", to.display())))?;
     let Some(now) = identity(&to).filter(|_| to.to_str().is_some()) else {
-        return Err(Error::Other(format!(
-            "{} is not a directory that can be written down in UTF-8",
-            to.display()
-        )));
+        return Err(Error::Other(format!("{} is not valid UTF-8 and cannot be recorded", to.display())));
     };
     let (instance, was) = store.update(id, |instance| -> Result<_, Error> {
         refuse_relocation(instance, &to)?;
@@ -163,7 +160,7 @@ pub fn relocate(store: &Store, id: InstanceId, to: &Path, told: &dyn Fn(&str)) -
         Ok((instance.clone(), was))
     })?;
     if was.is_some_and(|was| was != now) {
-        told(&format!("{} is another directory than the one that was moved, or a copy of it", to.display()));
+        told(&format!("{} is a different directory, or a copy of the one that was moved", to.display()));
     }
     Ok(instance)
 }
@@ -173,11 +170,11 @@ fn refuse_relocation(instance: &Instance, to: &Path) -> Result<(), Error> {
     let (name, was) = (instance.id.display_name(), instance.scope.dir.display());
     let refused = |why: String| Err(Error::Other(why));
     if !matches!(instance.status.status, Status::Restorable(_)) {
-        return refused(format!("{name} is {}; only what is kept is resumed", instance.status.status));
+        return refused(format!("{name} is {}; only kept instances can be resumed", instance.status.status));
     }
     if instance.recipe.mounts.iter().any(|mount| mount.tree.is_some()) {
         return refused(format!(
-            "{name} works in a tree of its own; --dir is for an instance in a shared directory"
+            "{name} works in its own tree; --dir is for instances in a shared directory"
         ));
     }
     if !is_gone(&instance.scope.dir) {
@@ -189,8 +186,8 @@ fn refuse_relocation(instance: &Instance, to: &Path) -> Result<(), Error> {
     };
     match instance.sessions_to_resume().iter().find(bound_to_place) {
         Some(session) => refused(format!(
-            "{} goes on with a conversation only in the directory in which it was held; move it back to {was} and \
-             resume {name} there, or begin a new one with `abide load` in {}",
+            "{} can only continue a conversation in its original directory; move the directory back to {was} and \
+             resume {name}, or start a new conversation with `abide load` in {}",
             session.name,
             to.display()
         )),

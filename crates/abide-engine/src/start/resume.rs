@@ -28,7 +28,7 @@ pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Error>
         return Err(Error::Other(format!("{}: {}", id.display_name(), now.status.because)));
     }
     if matches!(before.status.status, Status::Ending(_)) {
-        (ctx.progress)(&format!("{} was being removed, which is taken back", id.display_name()));
+        (ctx.progress)(&format!("{} was being removed; the removal is cancelled", id.display_name()));
         finish::take_back(ctx.store, id, ctx.progress)?;
     }
     if let Some(missing) = moved::missing(ctx.store, &before) {
@@ -55,7 +55,7 @@ pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Error>
     let mut started = launch::start(ctx, &instance, claim)?;
     started.warnings.extend(instance.sessions.iter().filter_map(left_open));
     let was_astray = instance.sessions.iter().filter_map(Session::told_astray);
-    started.warnings.extend(was_astray.map(|told| format!("when it last ran, {told}")));
+    started.warnings.extend(was_astray.map(|told| format!("in its last run, {told}")));
     started.warnings.extend(instance.sessions.iter().filter_map(Session::told_below));
     Ok(started)
 }
@@ -65,7 +65,7 @@ fn left_open(session: &Session) -> Option<String> {
     let interruption = session.interruption.as_ref()?;
     let advice = match interruption.cut {
         Cut::Turn | Cut::Question => {
-            "; `abide resume --continue-turn` has an agent that can finish such a turn"
+            "; `abide resume --continue-turn` has the agent finish the turn, if it can"
         }
         Cut::Error => "",
     };

@@ -39,7 +39,7 @@ impl fmt::Debug for Secret {
 
 /// Why a value could not be had. Names the reference, never a value.
 #[derive(Debug, thiserror::Error)]
-#[error("the value of {name} ({reference}) can not be had: {why}; nothing was started")]
+#[error("cannot get the value of {name} ({reference}): {why}; nothing was started")]
 pub struct SecretError {
     name: String,
     reference: String,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_had_is_an_error_that_names_the_reference_only() {
+    fn what_cannot_be_had_is_an_error_that_names_the_reference_only() {
         let home = tempfile::tempdir().unwrap();
         for reference in ["env:INNER", "file:/no/such/file", "cmd:false", "cmd:abide-no-such-program"] {
             let error = value(reference, home.path()).unwrap_err();

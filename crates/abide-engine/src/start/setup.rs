@@ -27,7 +27,7 @@ pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
     let (id, spelled) = (instance.id, instance.recipe.setup.join(" "));
     let failed = |problem: String| Error::Setup { command: spelled.clone(), problem };
     let not_run = |error: io::Error| {
-        failed(format!("can not be run: {error}; correct `setup`, then `abide resume {id}`"))
+        failed(format!("cannot be run: {error}; correct the setting `setup`, then `abide resume {id}`"))
     };
     let session = instance.sessions.first().map_or(SessionId(0), |session| session.id);
     let env = launch::env_of(ctx, instance, session, &instance.recipe.cwd)?;
@@ -47,7 +47,7 @@ pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
     // Ours are the last copies of the pipe's end: while they are open the output has no end.
     drop(command);
     let cut = listen(&child, output, &taken.fd, ctx.progress)
-        .unwrap_or_else(|error| Some(format!("can not be followed: {error}")));
+        .unwrap_or_else(|error| Some(format!("cannot be watched: {error}")));
     if let Some(why) = cut {
         processes::end_set_up(std::process::id(), id);
         if let Some(group) = pid(&child) {
@@ -90,7 +90,9 @@ fn listen(
         let cut = match () {
             () if over => None,
             () if signals.next()?.is_some() => Some("was stopped".to_owned()),
-            () if Instant::now() >= deadline => Some("did not end within an hour and was killed".to_owned()),
+            () if Instant::now() >= deadline => {
+                Some("did not finish within an hour and was killed".to_owned())
+            }
             () => continue,
         };
         if !line.is_empty() {

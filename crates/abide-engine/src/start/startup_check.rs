@@ -1,4 +1,4 @@
-//! Whether an agent came up. One that failed right after its start never did, and its last words say why.
+//! Whether an agent came up. One that failed right after its start never did, and its last output says why.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ const LAST_LINES: usize = 8;
 pub struct BootFailure {
     pub session: String,
     pub exit: ProcessExit,
-    /// What its last words mean, if they are known.
+    /// What its last output mean, if they are known.
     pub fatal: Option<Fatal>,
     /// The end of its last screen.
     pub last: Vec<String>,
@@ -43,8 +43,8 @@ pub struct BootFailure {
 fn reason(fatal: &Option<Fatal>, last: &[String]) -> String {
     match (fatal, last.last()) {
         (Some(fatal), _) => fatal.to_string(),
-        (None, Some(line)) => format!("its last words were `{}`", line.trim()),
-        (None, None) => "it said nothing; run it by hand to see why".to_owned(),
+        (None, Some(line)) => format!("its last output was `{}`", line.trim()),
+        (None, None) => "it printed nothing; run it by hand to see why".to_owned(),
     }
 }
 

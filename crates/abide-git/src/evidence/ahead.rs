@@ -232,7 +232,7 @@ impl AheadQuery<'_> {
                     Some(when) if when < self.made.0 / 1000 => {
                         found
                             .guesses
-                            .push(format!("tag {name} is older than the tree, and was taken for fetched"));
+                            .push(format!("tag {name} is older than the tree, so it counts as fetched"));
                     }
                     _ => found.refs.push(format!("tag {name}, with its message")),
                 }

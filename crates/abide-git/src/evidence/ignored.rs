@@ -165,7 +165,7 @@ pub(crate) fn list(tree: &Path, ignored: &[PathBuf], nested: &[PathBuf]) -> Unco
         let is_whole = walk(tree, entry, &mut files, &mut |path, is_dir| {
             let rebuilt = rebuilt(tree, path, is_dir);
             if rebuilt == Rebuildable::Perhaps {
-                found.guesses.push(format!("{} was taken for something that is built", named(path)));
+                found.guesses.push(format!("{} counts as build output", named(path)));
             }
             if rebuilt != Rebuildable::No {
                 worked_in(tree, path, nested, &mut repositories, &mut found.guesses);
@@ -252,7 +252,7 @@ fn worked_in(
             continue;
         }
         if is_fetched(&tree.join(repository)) {
-            guesses.push(format!("{} was taken for a dependency", named(repository)));
+            guesses.push(format!("{} counts as a dependency", named(repository)));
         } else {
             outer = Some(repository);
             found.push(repository.clone());
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_looked_at_counts_though_it_was_so_before() {
+    fn what_cannot_be_looked_at_counts_though_it_was_so_before() {
         let dir = tempfile::tempdir().unwrap();
         let look = || list(dir.path(), &["gone/".into()], &[]).files;
         assert_eq!(appeared(look(), &look()).len(), 1);
@@ -345,7 +345,7 @@ mod tests {
         }
         let found = list(dir.path(), &["target/", "build/", "a.o", "a.log"].map(PathBuf::from), &[]);
         assert!(found.files.is_empty(), "{found:?}");
-        let guesses = ["build/", "a.log"].map(|name| format!("{name} was taken for something that is built"));
+        let guesses = ["build/", "a.log"].map(|name| format!("{name} counts as build output"));
         assert_eq!(found.guesses, guesses);
     }
 

@@ -156,7 +156,7 @@ impl InnerRepository {
         {
             found
                 .unknown
-                .push(format!("{shown}: its .git leads to another repository; look there for its work"));
+                .push(format!("{shown}: its .git points to another repository; check there for its work"));
         }
         found.unknown.extend(self.status.complaints.iter().map(|said| format!("{shown}: {said}")));
         found.files.extend(self.status.changes.iter().map(|change| FileChange {

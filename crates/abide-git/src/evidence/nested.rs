@@ -26,7 +26,7 @@ impl NestedRepositories {
         let mut open = vec![PathBuf::new()];
         while let Some(dir) = open.pop() {
             if deadline.left().is_zero() {
-                found.unknown.push("its directories could not all be looked at in time".to_owned());
+                found.unknown.push("not all of its directories could be checked in time".to_owned());
                 break;
             }
             if let Err(error) = found.enter(tree, &dir, &mut open)

@@ -59,7 +59,7 @@ pub(crate) fn files(
         match copy(&source.top, tree, path) {
             Ok(()) => carried.copied += 1,
             Err(error) if error.kind() == OUTSIDE => carried.notices.push(format!(
-                "{} was not copied: the tree has a link or a file where its directory would be",
+                "{} was not copied: the tree has a link or file in place of its directory",
                 path.display()
             )),
             failed => failed.doing("copy", &source.top.join(path))?,

@@ -15,16 +15,16 @@ use crate::site::{Site, TreeRecord, first_free};
 pub(crate) fn foreign(site: &Site, record: &TreeRecord, deadline: GitDeadline) -> Option<String> {
     let Ok(mut entries) = fs::read_dir(&site.tree) else {
         let is_gone = site.tree.symlink_metadata().is_err();
-        return (!is_gone).then(|| format!("{} can not be read", site.tree.display()));
+        return (!is_gone).then(|| format!("{} cannot be read", site.tree.display()));
     };
     if entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".git")) {
         return None;
     }
-    let prefix = "making this tree was never finished";
+    let prefix = "this tree was never completed";
     match first_foreign(site, record, deadline) {
         Ok(None) => None,
         Ok(Some(path)) => Some(format!("{prefix}, and {} is not from the repository", path.display())),
-        Err(error) => Some(format!("{prefix}, and what is in it can not be found out: {error}")),
+        Err(error) => Some(format!("{prefix}, and its contents cannot be checked: {error}")),
     }
 }
 

@@ -65,7 +65,7 @@ pub fn materialise(
     match site.record()? {
         Some(record) if record.complete => return Ok(made(&site, &record, Vec::new())),
         Some(record) => notices.extend(undo(&site, &record, deadline)?.map(|aside| {
-            format!("files were put into a tree that was not finished; they are in {}", aside.display())
+            format!("files were found in an unfinished tree; they are now in {}", aside.display())
         })),
         None if site.tree.symlink_metadata().is_ok() => return Err(GitError::InTheWay(site.tree)),
         None => {}
@@ -181,7 +181,7 @@ fn build(
     if uncommitted > 0 {
         let files = if uncommitted == 1 { "1 file".to_owned() } else { format!("{uncommitted} files") };
         notices.push(format!(
-            "{files} in {} with uncommitted changes stayed there: the {} begins at a commit",
+            "{files} with uncommitted changes stay in {}: the {} starts at a commit",
             source.top.display(),
             record.isolation
         ));
@@ -234,7 +234,7 @@ pub(crate) fn undo(
     record: &TreeRecord,
     deadline: GitDeadline,
 ) -> Result<Option<PathBuf>, GitError> {
-    // While the repository still knows the tree: afterwards git can not compare it with anything.
+    // While the repository still knows the tree: afterwards git cannot compare it with anything.
     let foreign = halfmade::foreign(site, record, deadline);
     if record.isolation == Isolation::Worktree && record.repo.is_dir() {
         if let Some(admin) = registration::of_tree(&record.repo, &site.tree)? {

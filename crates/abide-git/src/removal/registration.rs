@@ -71,7 +71,7 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
         return Ok(Forgotten::Kept("its tree is still there"));
     }
     if owner(admin) != Some(*id) {
-        return Ok(Forgotten::Kept("it is not abide's any more"));
+        return Ok(Forgotten::Kept("it no longer belongs to abide"));
     }
     let git = Git::of_repository(repo, GitDeadline::within(limit));
     let refs = refs::all(&git)?;

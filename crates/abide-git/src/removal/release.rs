@@ -133,7 +133,7 @@ fn left_in(record: &TreeRecord, tree: &Path) -> String {
     let and = branch.map(|branch| format!(" and the branch {branch}")).unwrap_or_default();
     let delete = branch.map(|branch| format!(" and `git branch -D {branch}`")).unwrap_or_default();
     format!(
-        "{repo} is not where it was; if it was moved, it still has the locked worktree {tree}{and}: \
+        "{repo} was moved or removed; if it was moved, it still has the locked worktree {tree}{and}: \
          `git worktree unlock {tree}`, `git worktree prune`{delete} there remove them"
     )
 }
@@ -150,7 +150,7 @@ fn save(
     let refs = refs::all(git)?;
     let tip = refs.iter().find(|r| is_scratch(r, record)).map(|r| r.oid.clone());
     let status = match status::of(&Git::in_tree(&site.tree, git.deadline())) {
-        // A tree that git can not read is kept as it is; there is no more to be had from it.
+        // A tree that git cannot read is kept as it is; there is no more to be had from it.
         Err(RunError::Failed { .. }) => GitStatus::default(),
         status => status?,
     };
@@ -194,7 +194,7 @@ fn moved_here(
 }
 
 /// Packs what `wanted` reaches and no ref that stays does; those of `moved` only as far as they reached when the tree was
-/// made. A bundle would not do: it can not hold what is only staged.
+/// made. A bundle would not do: it cannot hold what is only staged.
 fn pack(
     site: &Site,
     record: &TreeRecord,
@@ -244,7 +244,7 @@ fn delete_branch(record: &TreeRecord, saved: &SavedWorktree, git: &Git) -> Resul
     let full = format!("{HEADS}{branch}");
     let now = git.try_run(["rev-parse", "--verify", "-q", &full])?;
     let others = gitdir::registrations(&record.repo)?.into_iter().map(|(admin, _)| admin);
-    // One whose branch can not be found out may have this one.
+    // One whose branch cannot be found out may have this one.
     let used = others
         .chain([record.repo.clone()])
         .any(|dir| gitdir::head_branch(&dir, git).map_or(true, |branch| branch.as_ref() == Some(&full)));

@@ -106,7 +106,7 @@ pub(crate) fn restore_site(site: &Site, deadline: GitDeadline) -> Result<Restore
     if let (Some(old), Some(tip)) = (record.branch.clone(), &saved.tip) {
         let new = put_branch(&git, &old, tip, &saved)?;
         if new != old {
-            restored.notices.push(format!("the branch {old} was taken meanwhile; the tree is on {new} now"));
+            restored.notices.push(format!("the branch {old} is in use by now; the tree is on {new}"));
             rename_in(&git, &admin, &old, &new)?;
         }
         record.branch = Some(new.clone());
@@ -165,9 +165,7 @@ fn hold_head(git: &Git, admin: &Path, saved: &SavedWorktree) -> Result<Option<St
     let there = git.try_run(["cat-file", "-e", head])?.status.success();
     let branch = refs::short(&branch);
     if !there {
-        return Ok(Some(format!(
-            "the branch {branch} moved, and the commit the tree was at is gone with it"
-        )));
+        return Ok(Some(format!("the branch {branch} moved, and the commit of the tree no longer exists")));
     }
     if gitdir::is_closed(admin) {
         gitdir::git(admin, git).run(["update-ref", "--no-deref", "HEAD", head])?;
@@ -175,7 +173,7 @@ fn hold_head(git: &Git, admin: &Path, saved: &SavedWorktree) -> Result<Option<St
         let path = admin.join("HEAD");
         fs::write(&path, format!("{head}\n")).doing("write", &path)?;
     }
-    Ok(Some(format!("the branch {branch} moved since; the tree is at its old commit, without a branch")))
+    Ok(Some(format!("the branch {branch} has moved; the tree is at its old commit, without a branch")))
 }
 
 /// Moves what was saved back to where the repository looks for it.

@@ -31,7 +31,7 @@ pub fn rebuild_record(
     site.set_record_aside()?;
     site.write_record(&record)?;
     let record = site.record_path();
-    Ok(Some(format!("{} was lost or damaged, and is made again from what its tree says", record.display())))
+    Ok(Some(format!("{} was lost or damaged, and is recreated from its tree", record.display())))
 }
 
 fn from_tree(id: InstanceId, site: &Site, mount: &Mount, deadline: GitDeadline) -> TreeRecord {

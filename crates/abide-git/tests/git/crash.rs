@@ -42,7 +42,7 @@ pub fn in_child() {
         }
         "look with an old git" => {
             let found = abide_git::evidence_of(&[(&instance_dir, &mount)], LONG).remove(0);
-            assert!(found.unknown[0].contains("older than 2.38"), "{found:?}");
+            assert!(found.unknown[0].contains("needs git 2.38"), "{found:?}");
         }
         other => panic!("no task {other}"),
     }

@@ -91,7 +91,7 @@ fn a_tree_begins_at_the_base_or_on_the_branch_that_was_asked_for() {
 }
 
 #[test]
-fn what_can_not_be_made_is_refused_with_a_next_step_and_leaves_nothing() {
+fn what_cannot_be_made_is_refused_with_a_next_step_and_leaves_nothing() {
     let host = Host::new();
     gits(&host.repo, &["branch topic"]);
     write(host.path("plain/file"), "x");

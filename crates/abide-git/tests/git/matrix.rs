@@ -469,7 +469,7 @@ fn a_submodule_in_a_submodule_is_filled_and_looked_into() {
 }
 
 #[test]
-fn what_can_not_be_found_out_counts_as_work() {
+fn what_cannot_be_found_out_counts_as_work() {
     each_isolation(|isolation| {
         let host = Host::new();
         let (mount, made) = host.make(isolation);

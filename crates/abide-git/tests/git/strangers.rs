@@ -146,7 +146,7 @@ fn chown_all(path: &Path) {
 }
 
 #[test]
-fn a_git_that_can_not_try_a_merge_leaves_it_unknown() {
+fn a_git_that_cannot_try_a_merge_leaves_it_unknown() {
     let host = Host::new();
     let (_, made) = host.make(Worktree);
     commit(&made.tree, "a", "1");

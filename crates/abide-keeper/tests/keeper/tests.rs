@@ -33,7 +33,7 @@ macro_rules! tests {
 tests![
     a_session_finds_its_terminal_its_environment_and_nothing_else,
     secrets_are_in_no_command_line_and_no_file,
-    a_program_that_can_not_be_started_is_reported_with_its_errno_and_leaves_nothing,
+    a_program_that_cannot_be_started_is_reported_with_its_errno_and_leaves_nothing,
     a_vanished_working_directory_is_an_error_and_not_another_directory,
     a_keeper_whose_launcher_goes_away_leaves_nothing,
     a_second_keeper_on_the_same_unit_gives_way,
@@ -54,11 +54,11 @@ tests![
     what_a_session_left_behind_goes_with_the_capsule,
     what_follows_the_end_is_started_after_the_record,
     a_running_capsule_moves_to_a_new_binary_and_its_sessions_do_not_notice,
-    a_binary_that_can_not_take_over_is_refused_and_everything_goes_on,
+    a_binary_that_cannot_take_over_is_refused_and_everything_goes_on,
     a_binary_that_vanishes_after_its_answer_changes_nothing,
     a_stop_that_meets_an_upgrade_is_carried_out_and_recorded,
     a_kill_that_meets_an_upgrade_is_carried_out,
-    a_capsule_whose_mux_can_not_run_ends_with_its_last_session,
+    a_capsule_whose_mux_cannot_run_ends_with_its_last_session,
     as_pid_1_it_reaps_serves_and_stops,
 ];
 
@@ -119,7 +119,7 @@ fn secrets_are_in_no_command_line_and_no_file() {
     assert!(!holds(capsule.log().as_bytes()));
 }
 
-fn a_program_that_can_not_be_started_is_reported_with_its_errno_and_leaves_nothing() {
+fn a_program_that_cannot_be_started_is_reported_with_its_errno_and_leaves_nothing() {
     let capsule = Capsule::new();
     let not_executable = capsule.file("plain");
     fs::write(&not_executable, "").unwrap();
@@ -210,7 +210,7 @@ fn journaled(capsule: &Capsule, name: &str) -> String {
 
 fn the_last_output_of_a_session_is_kept_while_there_is_no_mux() {
     let mut capsule = Capsule::new();
-    // A mux that can not start yet.
+    // A mux that cannot start yet.
     let mux = capsule.file("mux");
     capsule.config.mux = vec![mux.as_os_str().into(), "capsule".into(), "mux".into()];
     capsule.config.mux_pause_ms = 500;
@@ -517,7 +517,7 @@ fn script(capsule: &Capsule, name: &str, text: &str) -> std::path::PathBuf {
     path
 }
 
-fn a_binary_that_can_not_take_over_is_refused_and_everything_goes_on() {
+fn a_binary_that_cannot_take_over_is_refused_and_everything_goes_on() {
     let mut capsule = Capsule::new();
     let launched = capsule.launch(shell("a", "exec sleep 1000"));
     let newer = script(&capsule, "newer", r#"echo '{"version": "9.9.9", "keeper_state": [77]}'"#);
@@ -587,7 +587,7 @@ fn a_kill_that_meets_an_upgrade_is_carried_out() {
     assert_eq!(capsule.ended().sessions[0].exit, Some(ProcessExit::Signal(9)));
 }
 
-fn a_capsule_whose_mux_can_not_run_ends_with_its_last_session() {
+fn a_capsule_whose_mux_cannot_run_ends_with_its_last_session() {
     for (mux, complaints) in [("/no/such/mux", 1), ("false", 0)] {
         let mut capsule = Capsule::new();
         capsule.config.mux = vec![mux.into()];
@@ -595,7 +595,7 @@ fn a_capsule_whose_mux_can_not_run_ends_with_its_last_session() {
         let record = capsule.ended();
         assert_eq!(record.reason, Some(StopReason::LastSessionEnded));
         assert_eq!(record.sessions[0].exit, Some(ProcessExit::Code(3)));
-        assert_eq!(capsule.log().matches("can not be started").count(), complaints);
+        assert_eq!(capsule.log().matches("cannot be started").count(), complaints);
     }
 }
 

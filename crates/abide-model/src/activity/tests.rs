@@ -54,7 +54,7 @@ fn the_strongest_source_that_speaks_is_believed() {
 }
 
 #[test]
-fn a_pending_permission_is_seen_though_the_transcript_can_not_tell_it_from_a_running_tool() {
+fn a_pending_permission_is_seen_though_the_transcript_cannot_tell_it_from_a_running_tool() {
     let busy = (Transcript, Says::Busy, SECOND);
     assert_eq!(decided(&[busy], SECOND, Working), (Working, Some(Transcript)));
     assert_eq!(

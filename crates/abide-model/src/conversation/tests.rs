@@ -83,8 +83,8 @@ fn a_bound_conversation_is_gone_on_with_by_what_is_known_of_its_transcript() {
         (&missing, true, Some(NEW), true, again(false), "transcript_gone"),
         (&missing, false, None, true, none.clone(), "no_transcript_yet"),
         (&missing, true, None, true, none.clone(), "transcript_gone"),
-        (&found, true, None, false, none.clone(), "agent_can_not_resume"),
-        (&unknown, false, None, false, none, "agent_can_not_resume"),
+        (&found, true, None, false, none.clone(), "agent_cannot_resume"),
+        (&unknown, false, None, false, none, "agent_cannot_resume"),
     ] {
         let bound = Some(BoundConversation { id: OLD, located, seen, held: false, out_of_reach: false });
         expect(&Beginning { bound, minted, can_resume, ..restarted() }, decision, reason);
@@ -103,7 +103,7 @@ fn a_session_without_an_id_takes_the_one_transcript_that_can_be_its_own() {
     expect(&facts, resume("own"), "jsonl_discovery");
     let all = ["claimed", "own"];
     expect(&Beginning { claimed: &all, ..facts }, fresh(), "no_transcript_yet");
-    expect(&Beginning { can_resume: false, ..facts }, fresh(), "agent_can_not_resume");
+    expect(&Beginning { can_resume: false, ..facts }, fresh(), "agent_cannot_resume");
 }
 
 #[test]

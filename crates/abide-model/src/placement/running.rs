@@ -31,7 +31,7 @@ impl Protection {
 /// linger may have been turned on or off since.
 pub fn protection(mode: UnitMode, facts: &PlacementFacts) -> Decided<Protection> {
     if is_out_of_reach(facts) {
-        return Decided::new(Protection::Protected, "nothing ends it before the machine does");
+        return Decided::new(Protection::Protected, "nothing ends it before a shutdown");
     }
     let fate = fate(facts);
     match (&facts.manager_fault, mode) {
@@ -40,7 +40,7 @@ pub fn protection(mode: UnitMode, facts: &PlacementFacts) -> Decided<Protection>
         }
         _ if !facts.linger => Decided::new(Protection::Exposed(fate), "linger is off"),
         (Some(fault), _) => Decided::new(Protection::Exposed(fate), fault.reason()),
-        (None, _) => Decided::new(Protection::Movable(fate), "it was started without a unit of its own"),
+        (None, _) => Decided::new(Protection::Movable(fate), "it was started without its own unit"),
     }
 }
 
@@ -65,7 +65,7 @@ pub fn exposure(mode: UnitMode, facts: &PlacementFacts) -> Option<Exposure> {
         return None;
     }
     let remedy = match decision {
-        Protection::Movable(_) => "`abide doctor --fix` moves it into a unit of its own".to_owned(),
+        Protection::Movable(_) => "`abide doctor --fix` moves it into its own unit".to_owned(),
         _ if mode == UnitMode::Off => "`abide config set unit auto`, then `abide doctor --fix`".to_owned(),
         _ => remedy(facts),
     };

@@ -123,7 +123,7 @@ fn a_manager_that_makes_no_unit_means_no_unit_and_says_why() {
     let decided = decide(UnitMode::Auto, &facts, true);
     assert_eq!(decided.decision, Placement::Plain(Fate::Lost));
     assert_eq!(decided.reason, "the user bus does not answer: connection refused");
-    assert!(warning(&facts, "why").unwrap().contains("why; log in anew, or install dbus-user-session"));
+    assert!(warning(&facts, "why").unwrap().contains("why; log in again, or install dbus-user-session"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn what_cannot_survive_is_reported_with_the_exact_command() {
 fn a_pane_of_tmux_in_a_login_is_not_given_up_for_lost() {
     let facts = PlacementFacts { home: Home::Manager(ManagerEnd::TmuxServer), ..facts(false, false) };
     let warning = warning(&facts, "linger is off").unwrap();
-    assert!(warning.starts_with("this session outlives your logout only while your tmux server runs"));
+    assert!(warning.starts_with("this session survives your logout only while your tmux server runs"));
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Server {
         let read_only = self.view(id).is_some_and(|view| view.read_only);
         match Command::of(key) {
             Some(command) if read_only && !command.only_looks() => {
-                self.say(id, "this client only watches; attach without read-only to change things");
+                self.say(id, "this client is read-only; attach without --read-only to make changes");
             }
             Some(command) => self.command(id, command),
             None => {
@@ -33,7 +33,7 @@ impl Server {
                     (Key::Ctrl(ch), _) => format!("C-{ch}"),
                     _ => "that key".to_owned(),
                 };
-                self.say(id, format!("{name} is no command; {prefix} ? shows those there are"));
+                self.say(id, format!("{name} is not a command; {prefix} ? lists them"));
             }
         }
     }
@@ -113,7 +113,7 @@ impl Server {
             TabPlacement::of(&unzoomed, tab.size?).focused_pane().map(|pane| pane.rect)
         });
         if area.is_some_and(|area: Rect| area.halves(direction).is_none()) {
-            return self.say(id, "there is no room for another pane; z zooms, c opens a tab");
+            return self.say(id, "no room for another pane; z zooms, c opens a tab");
         }
         self.open_shell(id, Where::Beside(session, direction));
     }

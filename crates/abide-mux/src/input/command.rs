@@ -26,7 +26,7 @@ pub(crate) enum Command {
 /// One line of the help: the keys, and what they do.
 pub(crate) const HELP: [(&str, &str); 14] = [
     ("d", "detach, everything keeps running"),
-    ("c", "new shell in a tab of its own"),
+    ("c", "new shell in a new tab"),
     ("n p", "next, previous tab"),
     ("0-9", "tab by number"),
     ("%", "new shell to the right"),

@@ -310,7 +310,7 @@ impl Server {
         let Some(view) = self.view_mut(id) else { return };
         view.unsay();
         if view.read_only {
-            let hint = "this client only watches; attach without read-only to type";
+            let hint = "this client is read-only; attach without --read-only to type";
             return self.say(id, hint);
         }
         let tab = view.tab;
@@ -337,7 +337,7 @@ impl Server {
         if view.held.len() + bytes.len() <= MAX_HELD {
             view.held.extend_from_slice(bytes);
         } else {
-            self.say(id, "the new shell is not there yet; some input was dropped");
+            self.say(id, "the new shell has not started yet; some input was dropped");
         }
     }
 

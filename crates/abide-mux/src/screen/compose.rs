@@ -238,7 +238,7 @@ impl Scene<'_> {
             let (column, x) = (usize::from(first + offset), usize::from(left + offset));
             let cell = cells.get(column).copied().unwrap_or_default();
             let mut glyph = Glyph::of(term, &cell, strings);
-            // Half a wide character can not be drawn.
+            // Half a wide character cannot be drawn.
             let cut = (glyph.wide && offset + 1 == count) || (glyph.text == Text::Tail && offset == 0);
             if cut {
                 glyph = glyph.emptied();
@@ -275,7 +275,7 @@ fn blank_halves(row: &mut [Glyph], from: usize, to: usize) {
     }
 }
 
-/// Appends text of ours until `glyphs` is `limit` columns wide. What can not be shown in a cell of its own is left out.
+/// Appends text of ours until `glyphs` is `limit` columns wide. What cannot be shown in a cell of its own is left out.
 pub(crate) fn push_text(text: &str, look: Style, limit: usize, glyphs: &mut Vec<Glyph>) {
     use unicode_width::UnicodeWidthChar;
     for ch in text.chars() {

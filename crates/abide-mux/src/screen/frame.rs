@@ -85,7 +85,7 @@ impl<'a> FrameInputs<'a> {
             InputMode::Rename(_, text) => Some(format!("{RENAME}{text}")),
             InputMode::Kill(session) => {
                 let label = self.session(session).map_or("it", MuxSession::label);
-                Some(format!("kill {label}? Its process ends, and with it what it has not saved. y/n"))
+                Some(format!("kill {label}? Unsaved work in it is lost. y/n"))
             }
             // Without a bar there would be nothing to tell that the keys go elsewhere.
             InputMode::Scroll(scroll) if self.options.status_bar == StatusBar::Off => {

@@ -196,7 +196,7 @@ impl Painter {
         self.write(&row[x], x, strings);
     }
 
-    /// Writes a glyph that would become one with the character to its left: while that is erased, it can not. The one
+    /// Writes a glyph that would become one with the character to its left: while that is erased, it cannot. The one
     /// to the left may itself be such a glyph, and so on, so they are written from the right.
     fn apart(&mut self, x: usize, y: u16, row: &[Glyph], strings: &Strings) {
         let chain: Vec<usize> = std::iter::successors(Some(x), |at| joins_left(row, *at, strings)).collect();

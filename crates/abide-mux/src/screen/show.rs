@@ -87,7 +87,7 @@ impl Server {
                 if !std::mem::replace(&mut self.sessions[index].clipboard_refused, true) {
                     let label = self.sessions[index].label();
                     let line = format!(
-                        "{label} may not write to the clipboard; `abide config set terminal.clipboard allow` lets it"
+                        "{label} may not write to the clipboard; `abide config set terminal.clipboard allow` allows it"
                     );
                     self.say_to_all(&line);
                 }

@@ -85,7 +85,7 @@ pub(crate) struct Client {
     /// The descriptor that came with the frame that is being received.
     passed: Option<OwnedFd>,
     out: Outgoing,
-    /// The process on the other side; 0 where it can not be seen from here.
+    /// The process on the other side; 0 where it cannot be seen from here.
     pub peer: i32,
     /// It has said hello.
     pub greeted: bool,
@@ -205,7 +205,7 @@ impl Client {
         if self.lent.is_some() {
             let _ = encode(FrameKind::Lent, &[], &mut self.out.bytes);
         } else {
-            let refusal = RequestRefusal::new(error_code::BAD_REQUEST, "this can not be used as a terminal");
+            let refusal = RequestRefusal::new(error_code::BAD_REQUEST, "this is not a usable terminal");
             self.reply::<()>(0, Err(refusal));
         }
     }
@@ -257,8 +257,7 @@ impl Client {
 
     pub fn reply<T: Serialize>(&mut self, id: u64, outcome: Result<T, RequestRefusal>) {
         if encode_json(FrameKind::Reply, &ReplyTo::new(id, outcome), &mut self.out.bytes).is_err() {
-            let refusal =
-                RequestRefusal::new(error_code::TOO_LARGE, "the answer is too large; ask for less of it");
+            let refusal = RequestRefusal::new(error_code::TOO_LARGE, "the reply is too large; ask for less");
             self.send(FrameKind::Reply, &ReplyTo::<()>::new(id, Err(refusal)));
         }
     }

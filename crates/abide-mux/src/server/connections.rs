@@ -113,7 +113,7 @@ impl Server {
             None => {
                 let refusal = RequestRefusal::new(
                     error_code::UNKNOWN_FRAME,
-                    "a frame of a kind that this version has not",
+                    "a frame kind that this version does not know",
                 );
                 client.send(FrameKind::Reply, &ReplyTo::<()>::new(0, Err(refusal)));
             }
@@ -163,7 +163,7 @@ impl Server {
         }
         let Some(client) = self.clients.get_mut(&id) else { return };
         let Some(tab) = tab else {
-            return client.bye(ByeReason::SessionEnded, "there is no session any more", exit);
+            return client.bye(ByeReason::SessionEnded, "there is no session left", exit);
         };
         if let Some(note) = &self.stopping {
             return client.bye(ByeReason::Shutdown, &crate::server::endings::stop_message(note), None);

@@ -37,7 +37,7 @@ pub(crate) struct LayoutFile {
 }
 
 impl LayoutFile {
-    /// Reads what an earlier mux left. A file that can not be read costs the operator an arrangement and no more.
+    /// Reads what an earlier mux left. A file that cannot be read costs the operator an arrangement and no more.
     pub fn read(instance_dir: &InstanceDir) -> Self {
         let path = instance_dir.layout_file();
         let written = match fs::read(&path) {
@@ -60,7 +60,7 @@ impl LayoutFile {
             return;
         }
         if let Err(err) = self.write(&now) {
-            tracing::warn!("{} can not be written: {err}", self.path.display());
+            tracing::warn!("{} cannot be written: {err}", self.path.display());
         }
         // Also after an error: a full disk must not be tried at every key.
         self.written = now;

@@ -53,7 +53,7 @@ const LEAST_SLICE: usize = 8 << 10;
 /// The same where nobody is there who could be kept waiting.
 const UNSEEN_SLICE: usize = 256 << 10;
 
-/// Why a mux can not go on.
+/// Why a mux cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MuxError {
     #[error("the keeper's first message was not a greeting")]
@@ -409,7 +409,7 @@ fn flags(reads: bool, writes: bool) -> PollFlags {
     flags
 }
 
-/// Options that can not be read are a mistake of the launcher's, and no reason to leave the sessions alone.
+/// Options that cannot be read are a mistake of the launcher's, and no reason to leave the sessions alone.
 fn read_options(options: serde_json::Value) -> MuxOptions {
     if options.is_null() {
         return MuxOptions::default();

@@ -101,7 +101,7 @@ impl Server {
         if self.asked.len() >= MAX_ASKED {
             return self.not_done(
                 asked,
-                RequestRefusal::new(error_code::TOO_LARGE, "too much is being started already"),
+                RequestRefusal::new(error_code::TOO_LARGE, "too many sessions are being started"),
             );
         }
         let spec = Box::new(spec);
@@ -193,8 +193,7 @@ impl Server {
     pub fn upgrade(&mut self, client: ClientId, request: u64, upgrade: Upgrade) {
         // Only this mux has it, and the next one would not.
         if let Some(session) = self.sessions.iter().find(|session| session.input_waiting() > 0) {
-            let waits =
-                format!("{} has not read yet what was typed to it; try again when it has", session.label());
+            let waits = format!("{} has not read its earlier input yet; try again later", session.label());
             return self.refuse(client, request, RequestRefusal::new(error_code::UPGRADE_REFUSED, waits));
         }
         let number = self.next_number();
@@ -253,7 +252,7 @@ pub(crate) fn is_passing(session: &MuxSession) -> bool {
 
 /// Removes the journal of a session.
 pub(crate) fn forget_journal(session: &MuxSession, instance_dir: &InstanceDir) {
-    // The ring and whatever belongs to it are named after the session. What can not be removed goes with the instance directory.
+    // The ring and whatever belongs to it are named after the session. What cannot be removed goes with the instance directory.
     let name = format!("{}.", session.id);
     for entry in std::fs::read_dir(instance_dir.journal_dir()).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(name.as_bytes()) {

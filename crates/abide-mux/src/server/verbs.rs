@@ -178,7 +178,7 @@ impl Server {
         let tab = self.layout.tab_of(&resize.session).map(|tab| tab.id);
         let shown = self.clients.values().filter_map(|client| client.view.as_ref());
         if shown.filter(|view| !view.read_only).any(|view| Some(view.tab) == tab) {
-            let text = "a client is attached, whose terminal decides about the size; detach it first";
+            let text = "an attached client determines the size; detach it first";
             return Err(RequestRefusal::new(error_code::BAD_REQUEST, text));
         }
         if let Some(tab) = tab.and_then(|tab| self.layout.tab_mut(tab)) {
@@ -220,7 +220,7 @@ impl Server {
             self.note_entry(&send.session, &bytes);
             return Ok(Done {});
         }
-        let text = "the program does not read its input; try again when it does";
+        let text = "the program does not read its input; try again later";
         Err(RequestRefusal::new(error_code::TOO_LARGE, text))
     }
 }

@@ -199,6 +199,6 @@ fn ended(until: &Until, exit: ProcessExit) -> WaitReply {
 pub(crate) fn no_such_session(session: &SessionId) -> RequestRefusal {
     RequestRefusal::new(
         error_code::NO_SUCH_SESSION,
-        format!("there is no session {session}; `abide ls` shows those there are"),
+        format!("there is no session {session}; `abide ls` lists them"),
     )
 }

@@ -104,7 +104,7 @@ impl MuxSession {
     /// Takes over a session, and rebuilds its screen from what earlier muxes journaled.
     pub fn take_over(info: SessionInfo, master: OwnedFd, ring: &Path, server: &Server) -> Self {
         if let Err(err) = rustix::io::ioctl_fionbio(&master, true) {
-            tracing::warn!(session = %info.id, "its terminal can not be read without waiting: {err}");
+            tracing::warn!(session = %info.id, "its terminal cannot be read without waiting: {err}");
         }
         let watcher = (server.watch)(Watched { pid: info.pid, meta: &info.meta });
         // An agent draws what was said by itself. What an earlier run left on the screen must not be taken for that.
@@ -176,7 +176,7 @@ impl MuxSession {
         self.journal.resized(size);
         let winsize = Winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         if let Err(err) = rustix::termios::tcsetwinsize(&self.master, winsize) {
-            tracing::warn!(session = %self.id, "its terminal can not be resized: {err}");
+            tracing::warn!(session = %self.id, "its terminal cannot be resized: {err}");
         }
         // What a program asked to be told of its size. It may have no other notice, and nothing else to write.
         let news = self.term.take_replies();
@@ -362,7 +362,7 @@ impl MuxSession {
     /// The work of bringing the journal to disk.
     pub fn sync_job(&mut self) -> Option<SyncJob> {
         self.unsynced_since = None;
-        self.journal.sync_job().unwrap_or_else(|err| self.without_journal("can not be synced", &err))
+        self.journal.sync_job().unwrap_or_else(|err| self.without_journal("cannot be synced", &err))
     }
 
     /// Writes down the model's state, so that a successor need not replay everything.
@@ -370,7 +370,7 @@ impl MuxSession {
         if self.journal.is_on_disk()
             && let Err(err) = self.journal.checkpoint(&self.term.dump())
         {
-            self.without_journal("can not be written", &err);
+            self.without_journal("cannot be written", &err);
         }
     }
 

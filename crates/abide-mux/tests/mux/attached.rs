@@ -94,10 +94,10 @@ fn without_a_status_bar_the_session_has_the_whole_terminal() {
     terminal.type_keys("size\r");
     terminal.wait_text("size=90x30");
     terminal.type_keys("\x02Q");
-    terminal.wait_text("is no command");
+    terminal.wait_text("is not a command");
     terminal.type_keys("x\r");
     terminal.wait_text("you said x");
-    terminal.wait_gone("is no command");
+    terminal.wait_gone("is not a command");
 }
 
 fn the_size_follows_the_client_that_was_used_last_and_the_other_sees_a_part_or_a_pattern() {

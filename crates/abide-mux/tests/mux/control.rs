@@ -35,7 +35,7 @@ tests![
     subscribers_hear_what_they_asked_for_and_nothing_else,
     a_session_can_be_resized_only_while_no_client_decides,
     a_signal_and_a_kill_reach_the_session,
-    what_can_not_be_started_is_refused_with_its_errno,
+    what_cannot_be_started_is_refused_with_its_errno,
     an_unknown_session_is_refused_and_an_ended_one_is_remembered,
     what_is_not_understood_gets_an_error_and_not_silence,
     a_name_is_cleaned_and_kept,
@@ -229,7 +229,7 @@ fn a_signal_and_a_kill_reach_the_session() {
     assert_eq!(capsule.wait("one", Until::Exit).outcome, WaitOutcome::Reached);
 }
 
-fn what_can_not_be_started_is_refused_with_its_errno() {
+fn what_cannot_be_started_is_refused_with_its_errno() {
     let capsule = Capsule::running(&["shell"]);
     let refused = capsule
         .connect()

@@ -69,7 +69,7 @@ fn an_unknown_key_after_the_prefix_is_ignored_with_a_word() {
     let capsule = Capsule::running(&["shell"]);
     let mut terminal = attach(&capsule);
     terminal.type_keys("\x02Q");
-    terminal.wait_text("Q is no command; C-b ? shows those there are");
+    terminal.wait_text("Q is not a command; C-b ? lists them");
     terminal.type_keys("fine\r");
     terminal.wait_text("you said fine");
 }

@@ -53,7 +53,7 @@ fn a_client_of_a_capsule_that_does_not_run_says_so_and_touches_nothing() {
     std::fs::create_dir(capsule.instance_dir.run_dir()).unwrap();
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     let end = terminal.end();
-    assert!(end.starts_with("error: no capsule is running"), "{end}");
+    assert!(end.starts_with("error: its capsule is not running"), "{end}");
     assert_eq!(terminal.written, b"");
 }
 

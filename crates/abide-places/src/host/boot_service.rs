@@ -24,19 +24,21 @@ const NEEDED: [&str; 4] = [vars::PATH, vars::SHELL, vars::ABIDE_HOME, vars::XDG_
 /// Why the service could not be put in place or taken away.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
-    /// The file can not be written or removed.
+    /// The file cannot be written or removed.
     #[error("{}: {source}; nothing was changed", path.display())]
     File { path: PathBuf, source: io::Error },
-    /// A path that a unit file can not hold.
-    #[error("{} can not stand in a unit file; put abide into a directory with an ordinary name", .0.display())]
+    /// A path that a unit file cannot hold.
+    #[error("{} contains characters that a unit file cannot hold; move abide to a directory with a plain name", .0.display())]
     OddPath(PathBuf),
-    /// A variable whose value a unit file can not hold.
+    /// A variable whose value a unit file cannot hold.
     #[error(
-        "the value of {0} can not stand in a unit file; install it from a shell that has an ordinary one"
+        "the value of {0} contains characters that a unit file cannot hold; install the service from a shell with a plain value"
     )]
     OddValue(&'static str),
     /// The user manager did not do it.
-    #[error("the systemd user manager refused: {0}; nothing was changed. Is there one? `abide doctor` says")]
+    #[error(
+        "the systemd user manager refused: {0}; nothing was changed. `abide doctor` shows whether it runs"
+    )]
     Manager(#[from] RunError),
 }
 
@@ -48,7 +50,7 @@ pub fn file(config_home: &Path) -> PathBuf {
 /// The text of the unit: `exe` brings back what was interrupted, once, when the user manager starts.
 fn unit_text(exe: &str, environment: &str) -> String {
     format!(
-        "# Made by `abide service install`; `abide service remove` takes it away.\n\
+        "# Made by `abide service install`; `abide service remove` removes it.\n\
          [Unit]\n\
          Description=Bring back interrupted abide instances\n\
          After=default.target\n\
@@ -58,7 +60,7 @@ fn unit_text(exe: &str, environment: &str) -> String {
          {environment}\
          # A failure would end what came back; `abide doctor` reads the status instead.\n\
          ExecStart=-\"{exe}\" resume --all\n\
-         # The instances stay when this has done its work, and are told to stop when the user manager is.\n\
+         # The instances keep running after this has finished; they stop with the user manager.\n\
          RemainAfterExit=yes\n\
          \n\
          [Install]\n\
@@ -137,7 +139,7 @@ pub enum ServiceState {
     Succeeded,
     /// It is installed, and its last run ended with this status.
     Failed(i32),
-    /// It is installed, but the user manager does not start it.
+    /// It is installed, but not enabled.
     Disabled,
     /// It is installed, and the user manager does not say more, for this reason.
     Unknown(String),
@@ -165,7 +167,7 @@ fn parse_state(properties: &str) -> ServiceState {
         (_, "", _) => ServiceState::Waiting,
         (_, _, Ok(0)) => ServiceState::Succeeded,
         (_, _, Ok(status)) => ServiceState::Failed(status),
-        (_, _, Err(_)) => ServiceState::Unknown("systemctl gives no status".to_owned()),
+        (_, _, Err(_)) => ServiceState::Unknown("systemctl reports no status".to_owned()),
     }
 }
 

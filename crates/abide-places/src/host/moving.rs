@@ -43,7 +43,7 @@ pub fn move_instance(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result
 
 /// Moves what outlives the instance `id` out of its unit, into one of its own.
 pub fn move_spared(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
-    let description = format!("what outlives abide {}", id.display_name());
+    let description = format!("daemons that outlive abide {}", id.display_name());
     move_running(&NewScope { name: format!("abide-spared-{id}"), description }, processes)
 }
 
@@ -71,7 +71,7 @@ fn move_running(scope: &NewScope, processes: &dyn Fn() -> Vec<u32>) -> Result<Sc
         }
         fault = bus::attach(&login, &unit, &outside).err();
     }
-    let why = fault.map_or_else(|| "they start others too fast".to_owned(), |error| error.to_string());
+    let why = fault.map_or_else(|| "they start new processes too fast".to_owned(), |error| error.to_string());
     Err(format!("some of its processes could not be moved into {unit}: {why}"))
 }
 

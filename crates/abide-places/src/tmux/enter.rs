@@ -34,7 +34,7 @@ const OF_THE_PANE: [&str; 5] =
 pub fn run(store: &Store, id: InstanceId, session: Option<SessionId>, exe: &Path) -> io::Result<()> {
     let instance_dir = connect::instance_dir(store, id);
     let _lock = PaneLock::new(&instance_dir)?;
-    let var = |name: &str| std::env::var_os(name).ok_or_else(|| io::Error::other("this is no pane of tmux"));
+    let var = |name: &str| std::env::var_os(name).ok_or_else(|| io::Error::other("this is not a tmux pane"));
     let (tmux, name) = (var(vars::TMUX)?, var(vars::TMUX_PANE)?.to_string_lossy().into_owned());
     let server = TmuxServer::around(&tmux).ok_or_else(|| io::Error::other("TMUX names no server"))?;
     let home = home_mark(store.layout().home());
@@ -109,7 +109,7 @@ impl SessionInPane {
     fn show_past(&self) {
         if let Ok(past) = std::fs::read(self.instance_dir.scrollback(&self.order.spec.id)) {
             let mut terminal = io::stdout().lock();
-            // Whoever can not be shown the past is still shown the present.
+            // Whoever cannot be shown the past is still shown the present.
             let _ = terminal
                 .write_all(&past)
                 .and_then(|()| terminal.write_all(b"\x1b[m\r\n"))

@@ -79,7 +79,7 @@ impl LaunchSocket {
 impl Drop for LaunchSocket {
     fn drop(&mut self) {
         if let Err(err) = socket::unbind(&self.instance_dir.run_dir(), self.file) {
-            tracing::warn!("the socket can not be removed: {err}");
+            tracing::warn!("the socket cannot be removed: {err}");
         }
     }
 }

@@ -268,7 +268,7 @@ impl Substrate for Tmux {
             None => self.panes()?.first().ok_or(NoAnswer::Gone(self.id))?.tmux_session.clone(),
         };
         let Some(client) = self.server.attach(&target, options.read_only)? else {
-            return Ok(AttachEnd::Detached("shown by the tmux client that is here".to_owned()));
+            return Ok(AttachEnd::Detached("shown in the attached tmux client".to_owned()));
         };
         // Held open: an instance that ends may be in the trash before we can ask how it ended.
         let dir = std::fs::File::open(self.instance_dir.path())?;
@@ -340,7 +340,7 @@ impl Drop for Pasted {
     }
 }
 
-/// Ends the panes of instances of `store` whose instance directory is gone. Whatever can not be read ends nothing.
+/// Ends the panes of instances of `store` whose instance directory is gone. Whatever cannot be read ends nothing.
 pub fn sweep(store: &Store, survey: &Survey) {
     let server = TmuxServer::here();
     // A home that is not mounted would have no instance directories either.

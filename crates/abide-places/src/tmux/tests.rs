@@ -106,7 +106,9 @@ fn no_server_has_no_panes_and_one_that_does_not_answer_is_an_error() {
 fn a_place_that_others_can_enter_is_not_trusted() {
     let own = Own::new(&["ours"]);
     std::fs::set_permissions(own.dir.path(), std::fs::Permissions::from_mode(0o705)).unwrap();
-    assert!(own.server.panes().unwrap_err().to_string().contains("not a directory of yours"));
+    assert!(
+        own.server.panes().unwrap_err().to_string().contains("must be a directory that only you can enter")
+    );
     assert!(own.server.attach("=ours", false).is_err() && own.server.lock().is_err());
 }
 

@@ -35,7 +35,7 @@ const KINDS: &[Kind] = &[
     (
         "torn",
         |instance_dir| write(instance_dir, &manifest(|_| {})[..200]),
-        "instance.json is torn: it ends in the middle, at line ",
+        "instance.json is incomplete: it ends at line ",
     ),
     (
         "zeros",
@@ -82,7 +82,7 @@ const KINDS: &[Kind] = &[
     (
         "somebody else's",
         |instance_dir| write(instance_dir, &manifest(|m| m["id"] = "00000000".into())),
-        "instance.json says that it is 00000000, which is not what the directory is called",
+        "instance.json belongs to 00000000, not to this directory",
     ),
     (
         "too large",
@@ -280,7 +280,7 @@ fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
     give_to_nobody(dir.path());
     as_nobody(|| {
         let store = Store::open(dir.path().join("home")).unwrap();
-        for (what, mode) in [("instance.json can not be read", 0o700), ("can not be read", 0o000)] {
+        for (what, mode) in [("instance.json cannot be read", 0o700), ("cannot be read", 0o000)] {
             let id = create(&store);
             let instance_dir = store.layout().instance_dir(id);
             fs::set_permissions(instance_dir.join("instance.json"), fs::Permissions::from_mode(0o000))

@@ -98,7 +98,7 @@ pub fn in_child_on_a_small_disk() {
     assert_eq!(sound(&store), list, "something was lost");
     assert_no_litter(&store);
 
-    // A decision that can not be written is not carried out either: nothing goes that nobody decided about.
+    // A decision that cannot be written is not carried out either: nothing goes that nobody decided about.
     assert_full(end(&store, made[0]));
     assert!(matches!(store.trash(made[0], Timestamp(1)), Err(Error::NotEnding { .. })));
 

@@ -21,7 +21,7 @@ fn a_store_that_does_not_exist_is_empty_and_is_not_made_by_looking() {
 }
 
 #[test]
-fn a_directory_that_can_not_be_read_is_an_error_and_not_an_empty_list() {
+fn a_directory_that_cannot_be_read_is_an_error_and_not_an_empty_list() {
     let s = Sandbox::new();
     create(&s.store);
     let instances = s.store.layout().instances();
@@ -120,7 +120,7 @@ fn name(store: &Store, id: abide_model::InstanceId, name: Option<&str>) {
 }
 
 #[test]
-fn an_instance_can_not_be_written_over_another() {
+fn an_instance_cannot_be_written_over_another() {
     let s = Sandbox::new();
     let (one, other) = (create(&s.store), create(&s.store));
     let mut lock = s.store.lock(one).unwrap();

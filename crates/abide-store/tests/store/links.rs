@@ -24,7 +24,7 @@ fn a_home_may_be_a_link_but_not_to_nowhere() {
     let (link, real) = (dir.path().join("link"), dir.path().join("real"));
     symlink(&real, &link).unwrap();
     let refused = Store::open(link.clone());
-    assert!(matches!(&refused, Err(Error::Home(why)) if why.contains("to nowhere")), "{refused:?}");
+    assert!(matches!(&refused, Err(Error::Home(why)) if why.contains("dangling")), "{refused:?}");
     assert!(!real.exists(), "it was made behind the operator's back");
     fs::create_dir(&real).unwrap();
     let store = Store::open(link).unwrap();
@@ -46,7 +46,7 @@ fn a_home_that_others_can_write_to_or_own_is_refused_with_the_command_that_helps
         fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
         Store::open(home.clone()).unwrap();
         fs::set_permissions(home.join("instances"), fs::Permissions::from_mode(mode)).unwrap();
-        assert!(matches!(Store::open(home), Err(Error::Home(why)) if why.contains("written to by others")));
+        assert!(matches!(Store::open(home), Err(Error::Home(why)) if why.contains("written by other users")));
     }
     let dir = tempfile::tempdir().unwrap();
     let foreign = if rustix::process::geteuid().is_root() {

@@ -127,7 +127,7 @@ pub fn in_environment(pid: u32, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// What the process was started with: its program and its arguments. Empty if that can not be seen.
+/// What the process was started with: its program and its arguments. Empty if that cannot be seen.
 pub fn command_line(pid: i32) -> Vec<Vec<u8>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()

@@ -53,7 +53,7 @@ pub(crate) enum ParserState {
     EscapeMore,
     /// In the parameters of a `CSI`.
     Csi,
-    /// In a `CSI` that can not be understood: skip to its end.
+    /// In a `CSI` that cannot be understood: skip to its end.
     CsiIgnore,
     /// In the parameters of a `DCS`.
     Dcs,

@@ -50,7 +50,7 @@ fn apply_plain(pen: &mut Cell, values: &[u16]) {
                 let (color, used) = match *rest {
                     [5, index, ..] => (index_color(index), 2),
                     [2, r, g, b, ..] => (rgb_color(r, g, b), 4),
-                    // Cut short: what is left can not be told from other attributes.
+                    // Cut short: what is left cannot be told from other attributes.
                     _ => return,
                 };
                 if let Some(color) = color {
@@ -137,7 +137,7 @@ pub(crate) fn report(pen: &Cell) -> String {
         (Attrs::OVERLINE, 53),
     ] {
         if style.attrs.contains(attr) {
-            // Writing to a string can not fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, ";{n}");
         }
     }

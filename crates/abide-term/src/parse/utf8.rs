@@ -5,7 +5,7 @@
 pub(crate) enum Decoded {
     /// A character, and how many bytes it took.
     Char(char, usize),
-    /// The longest prefix that can not become a character; it stands for one U+FFFD.
+    /// The longest prefix that cannot become a character; it stands for one U+FFFD.
     Invalid(usize),
     /// A character that the slice ends in the middle of.
     Incomplete,

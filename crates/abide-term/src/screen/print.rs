@@ -224,7 +224,7 @@ enum Joined {
         wide: bool,
     },
     Apart,
-    /// A grapheme that can not be stored.
+    /// A grapheme that cannot be stored.
     NoRoom,
 }
 

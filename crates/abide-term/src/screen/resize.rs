@@ -84,7 +84,7 @@ impl Vt {
     }
 
     /// Makes `lines` as many as there are rows: blank rows below the cursor go first, then the top goes to the
-    /// scrollback, and only what can not be shown with the cursor is cut. Missing lines come back from the scrollback.
+    /// scrollback, and only what cannot be shown with the cursor is cut. Missing lines come back from the scrollback.
     /// Returns how many lines at the start went to the scrollback.
     fn fit(&mut self, lines: &mut Vec<ReflowedRow>, rows: usize, places: &mut [TrackedPosition]) -> usize {
         let cursor = places[0].y;

@@ -87,7 +87,7 @@ pub fn come_back_page(
         StartNew::NotOffered => "come back to which",
     };
     let new = (new == StartNew::Offered).then(|| PageChoice {
-        detail: vec![Line::toned(Tone::Dim, "A new instance, from the current configuration.")],
+        detail: vec![Line::toned(Tone::Dim, "A new instance with the current configuration")],
         ..PageChoice::new("Start new", ComeBack::New)
     });
     let launched = launched_as(launch.role, launch.program.unwrap_or_default());

@@ -43,7 +43,7 @@ fn of_mount(mount: &MountEvidence) -> Vec<Item> {
     group("made here", count(mount.refs.len(), "tag or ref", "tags and refs"), refs);
     let linked = mount.linked.iter().map(|place| Line::elastic(Tone::Plain, place)).collect();
     let named = count(mount.linked.len(), "worktree elsewhere", "worktrees elsewhere");
-    group("needed by", format!("{named}, dead without this clone"), linked);
+    group("needed by", format!("{named}, unusable without this clone"), linked);
     items
 }
 

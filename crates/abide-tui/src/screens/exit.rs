@@ -37,7 +37,7 @@ pub fn session_ended(ask: &Ask, subject: &Subject, mounts: &[MountEvidence], kee
 
 /// The work itself, to be acknowledged.
 pub fn at_risk_page(subject: &Subject, mounts: &[MountEvidence]) -> Page<WorkShown> {
-    let note = "None of this is known to exist elsewhere. Review it before you choose.";
+    let note = "This work may exist nowhere else. Review it before you choose.";
     Page {
         about: vec![subject.line(), unfinished(mounts)],
         list: evidence_items(mounts),
@@ -48,12 +48,12 @@ pub fn at_risk_page(subject: &Subject, mounts: &[MountEvidence]) -> Page<WorkSho
     }
 }
 
-/// What to do with the instance. Returning is the default: it can not lose anything.
+/// What to do with the instance. Returning is the default: it cannot lose anything.
 pub fn exit_page(subject: &Subject, mounts: &[MountEvidence], keep_days: u32) -> Page<ExitChoice> {
-    let cleaned = format!("moves it all to the trash, kept {}", count(keep_days as usize, "day", "days"));
+    let cleaned = format!("move everything to the trash for {}", count(keep_days as usize, "day", "days"));
     let choices = vec![
-        ("Return to agent", "go on working in this session now", ExitChoice::Return),
-        ("Exit and keep", "keep everything, and resume later", ExitChoice::Keep),
+        ("Return to agent", "continue working in this session", ExitChoice::Return),
+        ("Exit and keep", "keep everything and resume later", ExitChoice::Keep),
         ("Exit and clean up", &cleaned, ExitChoice::Discard),
     ];
     Page {

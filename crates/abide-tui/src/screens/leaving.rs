@@ -110,15 +110,15 @@ fn together(sessions: &[Live]) -> Option<Line> {
     let beside =
         |(at, live): (usize, &Live)| sessions[..at].iter().any(|other| other.instance == live.instance);
     let any = sessions.iter().enumerate().any(beside);
-    any.then(|| Line::toned(Tone::Dim, "The sessions of an instance run on together, or close together."))
+    any.then(|| Line::toned(Tone::Dim, "All sessions of an instance keep running or close together."))
 }
 
 /// The sessions, what will become of each, and the ways to leave.
 pub fn leaving_page(sessions: &[Live]) -> Page<LeavingStep> {
     let plan = plan(sessions);
     let mut rows = vec![
-        ("Apply", "do what is shown above", LeavingStep::Apply),
-        ("Close all", "end every session; a working agent may lose its turn", LeavingStep::CloseAll),
+        ("Apply", "apply the plan above", LeavingStep::Apply),
+        ("Close all", "end every session; working agents may lose their turn", LeavingStep::CloseAll),
         ("Leave all", "every session keeps running", LeavingStep::LeaveAll),
     ];
     if sessions.len() > 1 {
@@ -145,7 +145,7 @@ pub fn one_by_one_page(sessions: &[Live], plan: &[Parting], marked: usize) -> Pa
         ..PageChoice::new(line, LeavingStep::Toggle(at))
     });
     Page {
-        about: vec![Line::from("What shall become of each session?")],
+        about: vec![Line::from("What should happen to each session?")],
         notes: together(sessions).into_iter().collect(),
         choices: choices.collect(),
         marked,
@@ -161,8 +161,7 @@ pub fn close_all_page(sessions: &[Live]) -> Page<LeavingStep> {
     let plan = vec![Parting::Close; risky.len()];
     let mut notes = Vec::new();
     if !risky.is_empty() {
-        let warning =
-            "Closing an agent in the middle of its turn may corrupt that turn, and lose what it had begun.";
+        let warning = "Closing an agent during its turn may corrupt the turn and lose its work in progress.";
         notes.push(Line::toned(Tone::Bad, warning));
     }
     let close = match sessions.len() {

@@ -41,14 +41,14 @@ pub fn missing_directory_page(
     let mut choices: Vec<(&str, &str, MissingDirectoryAnswer)> = Vec::new();
     choices.extend(there.as_deref().map(|there| ("Resume it there", there, ResumeThere)));
     choices.extend([
-        ("Leave it as it is", "nothing is started, and nothing is lost", Leave),
-        ("Explain", "shows what is known of it", Explain),
-        ("Eject", "removes it; you are asked once more", Eject),
+        ("Leave it as it is", "nothing is started and nothing is lost", Leave),
+        ("Explain", "shows its details", Explain),
+        ("Eject", "removes it; asks again first", Eject),
     ]);
     Page {
         about: vec![subject.line(), Line::toned(Tone::Warn, what_happened)],
         notes: if found.is_none() { vec![Line::toned(Tone::Dim, advice)] } else { Vec::new() },
         choices: explained(choices),
-        ..Page::new("directory not there", (Leave, "leave it"), (Leave, "leave it"))
+        ..Page::new("directory not found", (Leave, "leave it"), (Leave, "leave it"))
     }
 }

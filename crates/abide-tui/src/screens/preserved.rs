@@ -51,7 +51,7 @@ pub fn preserved(ask: &Ask, tree: &PreservedTree, asked_by: AskedBy) -> Preserve
 pub fn preserved_page(tree: &PreservedTree, asked_by: AskedBy) -> Page<Preserved> {
     let diverged = matches!(tree.host, HostRepo::Diverged(_));
     let resume = ("Resume", "use this tree as it is", Preserved::Resume);
-    let new = ("Start new", "leave this one alone for later", Preserved::New);
+    let new = ("Start new", "keep this one for later", Preserved::New);
     let back = ("Go back", "choose another", Preserved::Back);
     let leave = ("Leave it alone", "it stays as it is", Preserved::Cancel);
     let rows = match (asked_by, diverged) {
@@ -79,26 +79,26 @@ pub fn preserved_notes(tree: &PreservedTree) -> Vec<Line> {
     let (tone, said, how) = match &tree.host {
         HostRepo::Unchanged => (Tone::Good, "The host repository has not changed since.", &[][..]),
         HostRepo::Moved(how) => {
-            (Tone::Warn, "The host repository has moved on since; nothing is pulled:", &how[..])
+            (Tone::Warn, "The host repository has new commits; they are not pulled:", &how[..])
         }
         HostRepo::Diverged(how) => {
-            (Tone::Bad, "The host repository has diverged since, so this is not resumed from here:", &how[..])
+            (Tone::Bad, "The host repository has diverged, so this tree cannot be resumed here:", &how[..])
         }
         HostRepo::Unknown(why) => {
-            (Tone::Warn, "Whether the host repository has changed since is not known:", &why[..])
+            (Tone::Warn, "It is unknown whether the host repository has changed:", &why[..])
         }
     };
     let item = |text: String| Line::toned(Tone::Dim, "· ").and(Tone::Plain, text);
     let mut notes = vec![Line::toned(tone, said)];
     notes.extend(how.iter().cloned().map(item));
     if matches!(tree.host, HostRepo::Diverged(_)) {
-        let verb = format!("`abide resume {} --yes` uses the tree all the same.", tree.subject.id);
+        let verb = format!("`abide resume {} --yes` uses the tree anyway.", tree.subject.id);
         notes.push(Line::toned(Tone::Dim, verb));
     }
     if !tree.differences.is_empty() {
         notes.push(Line::toned(
             Tone::Warn,
-            "It resumes as it was launched; the configuration has changed since:",
+            "It resumes with the settings it was launched with. These have changed since:",
         ));
         notes.extend(tree.differences.iter().map(|difference| item(difference.to_string())));
     }

@@ -122,7 +122,7 @@ pub fn candidates(number: u64) -> Vec<ComeBackCandidate> {
         let (status, because, evidence) = match n % 3 {
             0 => (Status::Restorable(Kept::Dirty), "left with work at risk", Some(mounts()[..1].to_vec())),
             1 => (Status::Active, "it runs", None),
-            _ => (Status::Restorable(Kept::HostLost), "the machine was restarted under it", Some(vec![])),
+            _ => (Status::Restorable(Kept::HostLost), "the machine was restarted while it ran", Some(vec![])),
         };
         ComeBackCandidate {
             id: id(n + 1),

@@ -22,9 +22,7 @@ const MAX_EVENTS: usize = 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// Nothing listens: no keeper serves the instance.
-    #[error(
-        "no capsule is running there; `abide ls` shows what became of it, and `abide resume ID` brings it back"
-    )]
+    #[error("its capsule is not running; `abide ls` shows its state, and `abide resume ID` brings it back")]
     NotRunning,
     /// No answer in time.
     #[error("the capsule did not answer within {0:?}; see `abide doctor`")]
@@ -39,7 +37,7 @@ pub enum CallError {
     #[error(transparent)]
     Version(#[from] VersionMismatch),
     /// The mux sent what is no reply.
-    #[error("the capsule sent something unreadable: {0}; see `abide doctor`")]
+    #[error("the capsule sent an unreadable message: {0}; see `abide doctor`")]
     Malformed(String),
     #[error("talking to the capsule failed: {0}")]
     Io(#[from] io::Error),

@@ -77,7 +77,7 @@ impl Frame<'_> {
     }
 }
 
-/// The stream can not be understood any further: the connection must be closed.
+/// The stream cannot be understood any further: the connection must be closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {length} bytes exceeds the limit of {limit}")]
 pub struct FrameError {

@@ -155,7 +155,7 @@ pub mod error_code {
     pub const SESSION_ENDED: &str = "session_ended";
     /// The program could not be started.
     pub const SPAWN_FAILED: &str = "spawn_failed";
-    /// The new binary can not take over.
+    /// The new binary cannot take over.
     pub const UPGRADE_REFUSED: &str = "upgrade_refused";
     /// The answer would exceed a frame, or a queue is full.
     pub const TOO_LARGE: &str = "too_large";

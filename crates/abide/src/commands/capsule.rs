@@ -24,20 +24,21 @@ pub fn run(argv: &[OsString]) -> Option<ExitCode> {
     let words: Vec<&str> = argv.iter().skip(1).take(2).filter_map(|word| word.to_str()).collect();
     let ["capsule", verb] = words[..] else { return None };
     let rest = argv.get(3..).unwrap_or_default();
-    let outcome = match verb {
-        "keeper" => return Some(keeper_main(rest)),
-        "mux" => return Some(mux_main()),
-        "report" => {
-            activity::report(std::io::stdin());
-            return Some(ExitCode::SUCCESS);
-        }
-        "probe" => probe(),
-        "finish" => finish_one(rest),
-        "enter" => enter(rest),
-        "call" => call(rest),
-        _ => Err(CommandError::usage(format!("`abide capsule {verb}` is not a verb"))
-            .hint("these are not for people")),
-    };
+    let outcome =
+        match verb {
+            "keeper" => return Some(keeper_main(rest)),
+            "mux" => return Some(mux_main()),
+            "report" => {
+                activity::report(std::io::stdin());
+                return Some(ExitCode::SUCCESS);
+            }
+            "probe" => probe(),
+            "finish" => finish_one(rest),
+            "enter" => enter(rest),
+            "call" => call(rest),
+            _ => Err(CommandError::usage(format!("`abide capsule {verb}` is not a verb"))
+                .hint("these are internal")),
+        };
     Some(outcome.map_or_else(CommandError::report, |()| ExitCode::SUCCESS))
 }
 

@@ -152,7 +152,7 @@ fn preserved_tree(instance: &Instance, context: &Context) -> VerbResult<Preserve
 
 fn tell_differences(differences: &[Difference], context: &Context) {
     if !differences.is_empty() {
-        context.warn("it resumes as it was launched; the configuration has changed since:");
+        context.warn("it resumes with the settings it was launched with; these have changed since:");
     }
     for difference in differences {
         context.warn(&format!("  {difference}"));

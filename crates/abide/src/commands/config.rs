@@ -31,7 +31,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// List every setting with its value and who says so
+    /// List every setting with its value and where that comes from
     List {
         /// Print JSON
         #[arg(long)]
@@ -42,19 +42,19 @@ enum Verb {
         /// The setting, e.g. `trash.keep_days`
         key: String,
     },
-    /// Change a setting; comments and order in the file stay
+    /// Change a setting; comments and order in the file are preserved
     Set {
         /// The setting
         key: String,
         /// Its new value
         value: String,
     },
-    /// Take a setting out of the file
+    /// Remove a setting from the file
     Unset {
         /// The setting
         key: String,
     },
-    /// Print where the settings are
+    /// Print the path of the settings file
     Path,
     /// Describe every setting of every file
     Reference,
@@ -126,11 +126,12 @@ fn tell_running(key: &str, context: &Context) -> VerbResult {
         return Ok(());
     }
     if concerns(&AT_START) {
-        let line = "Running instances keep the old value; it counts from their next start on (`abide stop`, `abide resume`).";
+        let line =
+            "Running instances keep the old value until they are restarted (`abide stop`, `abide resume`).";
         return Ok(context.printer.line(line)?);
     }
     if key == AT_ATTACHING {
-        return Ok(context.printer.line("It counts from the next `abide hardline` on.")?);
+        return Ok(context.printer.line("It takes effect at the next `abide hardline`.")?);
     }
     if !concerns(&LIVE) {
         return Ok(());
@@ -149,7 +150,7 @@ fn tell_running(key: &str, context: &Context) -> VerbResult {
     match changed {
         0 => Ok(()),
         1 => Ok(context.printer.line("1 running instance uses it from now on.")?),
-        n => Ok(context.printer.line(format!("{n} running instances use it from now on."))?),
+        n => Ok(context.printer.line(format!("{n} running instances use it now."))?),
     }
 }
 

@@ -12,16 +12,16 @@ use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide conversations             what was said in this directory, and with whom
-  abide conversations --all       in every directory
-  abide load --adopt 0199a7c2     go on with one that is free
-  abide load --fork 0199a7c2      go on with a copy of one, where the agent can";
+  abide conversations             conversations in this directory
+  abide conversations --all       conversations in every directory
+  abide load --adopt 0199a7c2     continue one that is free
+  abide load --fork 0199a7c2      continue a copy, if the agent supports it";
 
 /// List the conversations that agents keep on disk
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Of every directory
+    /// List every directory
     #[arg(long)]
     all: bool,
     /// Print JSON
@@ -38,7 +38,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         return Ok(context.printer.json(&listing)?);
     }
     if listing.conversations.is_empty() {
-        return Ok(context.printer.line("Nothing was said here yet.")?);
+        return Ok(context.printer.line("No conversations in this directory.")?);
     }
     Ok(context.printer.table(&table(&listing, args.all))?)
 }

@@ -16,23 +16,23 @@ use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide doctor           what this machine has, and what is wrong with it
-  abide doctor --json    the same for a program
-  abide doctor --fix     make sessions survive your logout: turn on linger (asks first), and move what runs already
+  abide doctor           check this machine
+  abide doctor --json    the same, for programs
+  abide doctor --fix     make sessions survive your logout: turn on linger, move running instances
 
-Exits with 1 if something is broken; what is merely absent is no failure.";
+Exits with 1 if something is broken. Missing optional programs are not a failure.";
 
-/// Tell what this machine has and what that means for sessions
+/// Check this machine for problems that affect sessions
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Turn on linger where it is off (asks first), and move running instances where no logout ends them
+    /// Turn on linger (asks first), and move running instances to where a logout cannot end them
     #[arg(long, conflicts_with = "json")]
     fix: bool,
-    /// Answer yes to what --fix asks
+    /// Answer yes to the questions of --fix
     #[arg(long, short, requires = "fix")]
     yes: bool,
 }
@@ -73,7 +73,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
 fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> VerbResult {
     let facts = machine.login.look();
     if !facts.systemd {
-        return Ok(context.printer.line("Nothing to fix: this machine is not run by systemd.")?);
+        return Ok(context.printer.line("Nothing to fix: this machine does not use systemd.")?);
     }
     if !facts.linger && !turn_on_linger(machine, &facts, yes, context)? {
         return Ok(context.printer.line("Nothing was changed.")?);
@@ -85,12 +85,12 @@ fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> VerbR
         match protection::protect(&context.store, instance.id, mode) {
             Ok(None) => continue,
             Ok(Some(unit)) => context.printer.line(format!("{name} was moved into {unit}."))?,
-            Err(why) => context.printer.line(format!("{name} runs on where it is: {why}"))?,
+            Err(why) => context.printer.line(format!("{name} keeps running where it is: {why}"))?,
         }
         moved += 1;
     }
     if facts.linger && moved == 0 {
-        context.printer.line("Nothing to fix: linger is on, and what runs needs no move.")?;
+        context.printer.line("Nothing to fix: linger is on, and no running instance needs to be moved.")?;
     }
     Ok(())
 }
@@ -103,13 +103,13 @@ fn turn_on_linger(
     context: &Context,
 ) -> VerbResult<bool> {
     let user = &facts.user;
-    let question = format!("Turn on linger for {user}, so that sessions survive the logout?");
+    let question = format!("Turn on linger for {user}, so that sessions survive a logout?");
     if !yes && !context.confirm(&question, "--yes")? {
         return Ok(false);
     }
     machine.login.enable_linger().map_err(|why| {
         CommandError::failed(format!(
-            "linger could not be turned on for {user} ({why}); `sudo loginctl enable-linger {user}` does it"
+            "linger could not be turned on for {user} ({why}); `sudo loginctl enable-linger {user}` turns it on"
         ))
     })?;
     context.printer.line(format!("Linger is on for {user}."))?;
@@ -148,14 +148,15 @@ fn examine_store(context: &Context, mode: UnitMode) -> Vec<Finding> {
     let mut findings = vec![doctor::home_fault(&context.store).unwrap_or_else(sound)];
     let judge = Judge::here(mode);
     findings.extend(keepers::orphaned(&context.store).into_iter().map(|orphan| {
-        let detail = format!("runs as process {}, although its directory is gone", orphan.keeper.pid);
+        let detail = format!("still runs as process {}, but its directory is gone", orphan.keeper.pid);
         Finding::new(format!("capsule {}", orphan.id.display_name()), Grade::Problem, detail)
-            .advise("`abide prune` ends it, after showing it")
+            .advise("`abide prune` shows it and ends it")
     }));
     for entry in entries {
         match entry {
             StoreEntry::Damaged { name, reason } => {
-                let advice = "nothing removes it; repair instance.json by hand, or move the directory away";
+                let advice =
+                    "abide leaves it alone; repair instance.json by hand, or move the directory away";
                 findings.push(
                     Finding::new(format!("instance {name}"), Grade::Problem, reason.to_string())
                         .advise(advice),
@@ -182,11 +183,12 @@ fn unprotected(instance: &Instance, found: &InstanceProtection) -> Option<Findin
     Some(Finding::new(format!("instance {}", instance.id), grade, danger).advise(remedy))
 }
 
-/// A removal that was decided and can not be carried out.
+/// A removal that was decided and cannot be carried out.
 fn stuck(instance: &Instance) -> Option<Finding> {
     let obstacle = instance.status.obstacle.as_ref()?;
-    let advice = format!("every look tries again; `abide eject {} --keep` takes it back", instance.id);
-    let detail = format!("is being removed, but: {obstacle}");
+    let advice =
+        format!("abide retries automatically; `abide eject {} --keep` cancels the removal", instance.id);
+    let detail = format!("cannot be removed yet: {obstacle}");
     Some(Finding::new(format!("instance {}", instance.id), Grade::Problem, detail).advise(advice))
 }
 

@@ -17,14 +17,14 @@ use crate::error::{CommandError, VerbResult};
 const EXAMPLES: &str = "\
 Examples:
   abide eject k7p9            end it and remove it; asks first
-  abide eject k7p9 --keep     end its processes and keep the rest, as `abide stop`
-  abide eject k7p9 --clean    remove it without asking; it goes to the trash first";
+  abide eject k7p9 --clean    do not ask; it goes to the trash
+  abide eject k7p9 --keep     end its processes and keep the rest, like `abide stop`";
 
-/// End an instance for good
+/// End an instance and move it to the trash
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID or a name
+    /// ID or name
     pub target: String,
     /// Keep everything for a later resume
     #[arg(long, conflicts_with = "clean")]
@@ -32,7 +32,7 @@ pub struct Args {
     /// Remove it without asking
     #[arg(long)]
     pub clean: bool,
-    /// Leave daemons running that were first started inside, such as a tmux server or an ssh agent
+    /// Keep daemons running that were started inside, such as a tmux server or an ssh agent
     #[arg(long)]
     pub spare_daemons: bool,
 }
@@ -75,7 +75,7 @@ fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> Ver
     let names: Vec<String> = daemons.chain(found.survivors.iter().map(ToString::to_string)).collect();
     let beyond = match names.is_empty() {
         true => String::new(),
-        false => format!(", beyond its sessions {}", Safe(names.join(", "))),
+        false => format!(", including {}", Safe(names.join(", "))),
     };
     let question = format!("End {} and everything that runs in it{beyond}?", instance.id.display_name());
     let evidence = trees::evidence(&context.store, instance);
@@ -92,10 +92,8 @@ fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> Ver
         title: "eject".to_owned(),
         question,
         list: evidence_items(&evidence),
-        note: Some(
-            "None of this is known to exist elsewhere. It goes to the trash with the instance.".to_owned(),
-        ),
-        yes: "End it and remove all this".to_owned(),
+        note: Some("This work may exist nowhere else. It goes to the trash with the instance.".to_owned()),
+        yes: "End it and remove all of this".to_owned(),
         no: "Leave it as it is".to_owned(),
     };
     Ok(confirm(&Ask::here(), &asked) == Some(true))

@@ -96,7 +96,7 @@ fn ask(instance: &Instance, context: &Context) -> VerbResult {
             Ok(context.printer.line(format!("{name} is kept; `abide resume {id}` brings it back"))?)
         }
         ExitChoice::Discard => {
-            let because = "the operator saw what goes and chose to discard it";
+            let because = "the operator reviewed the work and discarded it";
             let finished = finish::discard(&context.store, instance, Ending::Discard, because)
                 .map_err(CommandError::failed)?;
             tell_left(&finished, context);
@@ -115,5 +115,5 @@ pub fn tell_left(finished: &FinishOutcome, context: &Context) {
 
 /// How the operator is told that an instance was removed.
 pub fn gone(id: InstanceId) -> String {
-    format!("{} is gone; `abide trash restore {id}` brings it back", id.display_name())
+    format!("{} is in the trash; `abide trash restore {id}` brings it back", id.display_name())
 }

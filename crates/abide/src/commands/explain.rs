@@ -31,15 +31,15 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide explain k7p9        why it has the status it has, and how it got there
-  abide explain k7p9/s2     the same, and of its sessions only what s2 is doing
-  abide explain k7p9 --json the same for a program; docs/json.md describes the shape";
+  abide explain k7p9          its status, the reason for it, and its history
+  abide explain k7p9/s2       the same, with the activity of session s2 only
+  abide explain k7p9 --json   for programs; docs/json.md describes the format";
 
-/// Say why an instance is what it is
+/// Explain the status of an instance
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID, ID/SESSION or a name
+    /// ID, ID/SESSION or name
     pub target: String,
     /// Print JSON
     #[arg(long)]
@@ -61,8 +61,9 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
     let meant = running.filter(|running| session.is_none_or(|session| session == running.id));
     let doing = meant.flat_map(|session| doing(context, id, session));
     let awake = live.as_ref().and_then(|status| status.awake.as_ref());
-    let awake = awake
-        .map(|what| format!("  it keeps this machine from going to sleep ({what}); `keep_awake` says when"));
+    let awake = awake.map(|what| {
+        format!("  it keeps this machine awake ({what}); the setting `keep_awake` controls this")
+    });
     let exposure = exposure(id, context).into_iter().chain(awake);
     let left = ended_as_well(&instance).into_iter().chain(leftovers(&instance, context));
     let outlook = supervisor(&instance, context).into_iter().chain(exposure).chain(left);
@@ -98,13 +99,11 @@ fn supervisor(instance: &Instance, context: &Context) -> Option<String> {
             let start = instance.started_on.as_ref();
             let elsewhere = start.is_some_and(|start| !host::here().shares_processes_with(start));
             let whose = match elsewhere {
-                true => {
-                    " (process numbers here are those of the PID namespace that it runs in, not of this one)"
-                }
+                true => " (process numbers belong to its PID namespace, not to this one)",
                 false => "",
             };
             let held = format!("  held by process {}{whose}", record.keeper.pid);
-            let in_tmux = "tmux: what a program says through its terminal is not heard, its title and screen are seen when asked";
+            let in_tmux = "in tmux: terminal notifications are not seen; title and screen are read on demand";
             Some(if record.tmux.is_some() { format!("{held}, {in_tmux}") } else { held })
         }
         (Liveness::Alive, None) => Some(format!("  alive: {}", judged.reason)),
@@ -122,7 +121,7 @@ fn supervisor(instance: &Instance, context: &Context) -> Option<String> {
 fn exposure(id: InstanceId, context: &Context) -> Option<String> {
     let mode = context.config.load().map(|settings| settings.unit).unwrap_or_default();
     let found = Judge::here(mode).judge(&context.store, id)?;
-    let safe = || "no logout ends it as things are now".to_owned();
+    let safe = || "it survives a logout".to_owned();
     Some(format!("  {}", found.exposure.map_or_else(safe, |exposure| exposure.to_string())))
 }
 
@@ -133,7 +132,7 @@ fn leftovers(instance: &Instance, context: &Context) -> Option<String> {
     let names: Vec<String> = left.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| {
         let names = Safe(names.join(", "));
-        format!("  still running of its last run: {names}; a stop, a resume or an eject ends it")
+        format!("  still running since its last run: {names}; a stop, a resume or an eject ends them")
     })
 }
 
@@ -151,13 +150,13 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
     let (stopped, verdict) = (Stopped::LastSessionEnded, evidence::verdict(&evidence));
     let decided = decide::leave(&EndFacts { policy: policy.unwrap_or(Policy::Keep), stopped, verdict });
     let end = match decided.decision {
-        Leave::Finish(_) => "it would be cleaned up, and the trash would have it".to_owned(),
+        Leave::Finish(_) => "it would be moved to the trash".to_owned(),
         Leave::Keep(kept) => format!("it would be kept as {kept}"),
     };
     match &instance.status.status {
         Status::Active => {
             lines.push(format!("if its last session ended now, {end}: {}", decided.reason));
-            lines.push("a resume is not needed: `abide hardline` reconnects".to_owned());
+            lines.push("no resume needed: `abide hardline` reconnects".to_owned());
         }
         Status::Restorable(_) if let Some(missing) = moved::missing(&context.store, instance) => {
             lines.push(missing.to_string());
@@ -182,10 +181,10 @@ fn resumption(instance: &Instance, context: &Context) -> Vec<String> {
             let coming: Vec<String> =
                 sessions.iter().map(|(name, begin)| coming(name, begin.as_ref())).collect();
             let coming =
-                format!("a resume starts the {held} again in the same unit with {}", coming.join(", "));
+                format!("a resume starts the {held} again in the same unit, with {}", coming.join(", "));
             std::iter::once(coming).chain(notices).collect()
         }
-        Err(error) => vec![format!("a resume is refused: {error}")],
+        Err(error) => vec![format!("a resume would fail: {error}")],
     }
 }
 
@@ -194,7 +193,7 @@ fn coming(name: &str, begin: Option<&Begin>) -> String {
     match begin {
         None | Some(Begin::AsTyped { id: None }) => name.to_owned(),
         Some(Begin::Fresh { .. }) => format!("{name} in a new conversation"),
-        Some(Begin::Restart { id, .. }) => format!("{name} in conversation {id}, which begins anew"),
+        Some(Begin::Restart { id, .. }) => format!("{name} in conversation {id}, started over"),
         Some(Begin::Resume { id } | Begin::AsTyped { id: Some(id) }) => {
             format!("{name} in conversation {id}")
         }
@@ -237,7 +236,7 @@ fn in_words(doing: Doing) -> String {
 /// What is known of the conversation that a session is in.
 fn conversation_of(session: &Session) -> Vec<String> {
     let mut lines = match &session.conversation {
-        None => vec![format!("{} ({}) is in no conversation that is known yet", session.id, session.name)],
+        None => vec![format!("{} ({}) has no known conversation yet", session.id, session.name)],
         Some(bound) => vec![
             format!(
                 "{} ({}) is in conversation {} since {}",
@@ -250,12 +249,11 @@ fn conversation_of(session: &Session) -> Vec<String> {
     let transcript = session.conversation.as_ref().and_then(|bound| bound.transcript.as_ref());
     lines.extend(transcript.map(|path| format!("  its transcript is {}", path.display())));
     let setup = session.setup.as_ref().filter(|_| transcript.is_none());
-    lines.extend(
-        setup.map(|setup| format!("  its transcript is looked for in {}", setup.config_dir.display())),
-    );
+    lines
+        .extend(setup.map(|setup| format!("  its transcript is expected in {}", setup.config_dir.display())));
     let parked: Vec<&str> = session.parked.iter().map(|parked| parked.id.as_str()).collect();
     if !parked.is_empty() {
-        lines.push(format!("  it was in {} before", parked.join(", ")));
+        lines.push(format!("  earlier conversations: {}", parked.join(", ")));
     }
     lines.extend(
         session.interruption.iter().map(|left| format!("  when it last ended, {}", Safe(left.to_string()))),
@@ -286,7 +284,10 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
         },
     ]);
     if let Some(obstacle) = &standing.obstacle {
-        let again = format!("  every look tries again; `abide eject {} --keep` takes it back", instance.id);
+        let again = format!(
+            "  abide retries automatically; `abide eject {} --keep` cancels the removal",
+            instance.id
+        );
         lines.extend([format!("  it is still there: {}", Safe(obstacle)), again]);
     }
     let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());

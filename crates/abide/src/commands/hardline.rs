@@ -21,30 +21,28 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide hardline              the instance of this directory
-  abide hardline k7p9         the instance whose id begins with k7p9
-  abide hardline k7p9/s2      its session s2
-  abide attach shop           by name; `attach` is the same verb
-  abide hardline shop         what runs of the workspace `shop`, if no instance is called so
+  abide hardline                   the instance of this directory
+  abide hardline k7p9              the instance whose id starts with k7p9
+  abide hardline k7p9/s2           its session s2
+  abide hardline shop              the instance named `shop`, or one of the workspace `shop`
   abide hardline shop --read-only
-  abide hardline review --resume
-                              bring it back first, if it is kept
+  abide hardline review --resume   resume it first if it is not running
+  abide attach review              `attach` is an alias
 
-What runs comes first. Where nothing runs but something is kept, you are asked whether to bring that back; where there
-are several, which one.
+Running instances come first. If none runs, abide offers to resume a kept one; if several match, it asks which.
 
-Inside, Ctrl-B d leaves it running and Ctrl-B ? shows all keys.";
+While attached, Ctrl-B d detaches (the session keeps running) and Ctrl-B ? lists all keys.";
 
 /// Attach to a running session
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID, ID/SESSION, a name or a workspace; default: the instance of this directory, or of its workspace
+    /// ID, ID/SESSION, name or workspace; default: the instance of this directory or its workspace
     target: Option<String>,
-    /// Bring it back if it is kept, without asking whether to
+    /// If the instance is kept, resume it without asking
     #[arg(long)]
     resume: bool,
-    /// Watch only: keys are ignored and the size of this terminal does not count
+    /// Only watch: ignore keys and do not resize the session
     #[arg(long)]
     read_only: bool,
 }
@@ -120,7 +118,7 @@ fn among(
     let mut choices = if running.is_empty() { kept } else { running };
     match &choices[..] {
         [] => Err(CommandError::failed(format!("nothing runs or is kept for {}", called(scope)))
-            .hint("`abide load` starts something, `abide ls` lists what there is")),
+            .hint("`abide load` starts an instance, `abide ls` lists all")),
         [only] if is_up(only) || args.resume => Ok(Some((*only).clone())),
         _ if Ask::here().can_ask() => {
             choices.sort_by_key(|instance| std::cmp::Reverse(instance.status.since));
@@ -174,7 +172,7 @@ fn runs(found: &Target, context: &Context) -> bool {
 pub fn need_terminal(instead: impl Display) -> VerbResult {
     let why = match client::check() {
         Ok(()) => return Ok(()),
-        Err(ClientError::DumbTerminal) => "this terminal can not draw (TERM is `dumb`, or not set)",
+        Err(ClientError::DumbTerminal) => "this terminal cannot draw (TERM is `dumb`, or not set)",
         Err(_) => "there is no terminal to attach to",
     };
     Err(CommandError::usage(why).hint(instead))
@@ -185,8 +183,11 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
     let outer = std::env::var_os(vars::ABIDE_INSTANCE);
     if outer.as_ref().is_some_and(|outer| outer == id.as_str()) {
         // It would show itself in itself, ever smaller.
-        return Err(CommandError::failed(format!("this is a session of {} already", id.display_name()))
-            .hint("the keys for the next and the previous tab show its other sessions"));
+        return Err(CommandError::failed(format!(
+            "this terminal is already in a session of {}",
+            id.display_name()
+        ))
+        .hint("use the keys for the next and previous tab to see its other sessions"));
     }
     need_terminal(format!("`abide peek {id}` prints its screen, `abide send {id}` types into it"))?;
     if let Some(outer) = outer {
@@ -204,7 +205,9 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
         note_visit(id, None, context);
     }
     match end {
-        AttachEnd::Lost(message) => Err(CommandError::failed(message).hint("`abide ls` shows what is left")),
+        AttachEnd::Lost(message) => {
+            Err(CommandError::failed(message).hint("`abide ls` shows what is still running"))
+        }
         AttachEnd::TerminalGone => Ok(()),
         // A spectator decides nothing.
         end if read_only => {
@@ -214,7 +217,7 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
     }
 }
 
-/// Remembers which session the operator looks at: `session`, or the one that the instance shows. What it can not be
+/// Remembers which session the operator looks at: `session`, or the one that the instance shows. What it cannot be
 /// remembered in, as an instance that has just ended, needs no memory.
 fn note_visit(id: InstanceId, session: Option<SessionId>, context: &Context) {
     let shown = || {

@@ -17,25 +17,25 @@ use super::{ls, stop};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide leave                 show what runs and ask what becomes of each
-  abide leave --apply         close what is idle and can be resumed, let the rest run on
-  abide leave --close-all     close everything; a working agent's turn is cut
-  abide leave --leave-all     let everything run on; nothing is done
+  abide leave                 show what is running and ask what to do with it
+  abide leave --apply         close what is idle and can be resumed, keep the rest running
+  abide leave --close-all     close everything; interrupts agents that are working
+  abide leave --leave-all     keep everything running
 
-An instance is closed as a whole, if all its sessions are idle: it is kept, and `abide resume` brings it back with its
-conversations, and its shells with their scrollback.";
+An instance is closed only if all its sessions are idle. It is kept: `abide resume` brings back its conversations, and \
+its shells with their scrollback.";
 
-/// Leave for today: close what is idle, let what works run on
+/// Finish for today: close what is idle, keep working agents running
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Close what is idle, let the rest run on
+    /// Close what is idle, keep the rest running
     #[arg(long)]
     apply: bool,
-    /// Close everything, working agents too
+    /// Close everything, including working agents
     #[arg(long, conflicts_with = "apply")]
     close_all: bool,
-    /// Let everything run on
+    /// Keep everything running
     #[arg(long, conflicts_with_all = ["apply", "close_all"])]
     leave_all: bool,
 }
@@ -43,7 +43,7 @@ pub struct Args {
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let mut live = live(context)?;
     if live.is_empty() {
-        return Ok(context.printer.line("Nothing runs.")?);
+        return Ok(context.printer.line("Nothing is running.")?);
     }
     let partings: Vec<Parting> = match (args.apply, args.close_all, args.leave_all) {
         (true, ..) => plan(&live),
@@ -86,7 +86,7 @@ fn answer(shown: &mut Vec<Live>, context: &Context) -> VerbResult<LeavingDecisio
         if are_same {
             return Ok(answer);
         }
-        context.warn("what runs has changed since this was asked; nothing was done yet");
+        context.warn("the running sessions have changed since the question; nothing was done yet");
     }
 }
 

@@ -28,68 +28,68 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide load                           the default agent, in this directory
-  abide load codex                     codex, in this directory
-  abide load shell                     your shell
-  abide load htop                      any command
-  abide load --isolation worktree      in a git worktree of this directory, on a branch of its own
-  abide load --adopt 0199a7c2          go on with a conversation that `abide conversations` lists
-  abide load --as claude ./w.sh        a wrapper of yours that ends in claude, followed and resumed like it
-  abide load --fork k7p9               go on with a copy of what the agent in k7p9 knows
+  abide load                          the default agent, in this directory
+  abide load codex                    codex, in this directory
+  abide load shell                    your shell
+  abide load htop                     any command
+  abide load --isolation worktree     in a git worktree of this directory, on its own branch
+  abide load --adopt 0199a7c2         continue a conversation from `abide conversations`
+  abide load --fork k7p9              continue a copy of the conversation in k7p9
+  abide load --as claude ./w.sh       a wrapper script around claude, tracked and resumed like it
   abide load claude --detach --name review -- --model opus
-                                       start it without attaching; what follows `--` goes to the agent
+                                      start without attaching; pass `--model opus` to claude
 
-Inside, Ctrl-B d leaves it running and Ctrl-B ? shows all keys.";
+While attached, Ctrl-B d detaches (the agent keeps running) and Ctrl-B ? lists all keys.";
 
 /// Start an agent in this directory, and attach to it
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// The agent, `shell`, or any command; default: the configured one, or the first found on PATH
+    /// An agent, `shell`, or any command; default: the configured agent, or the first one found on PATH
     program: Option<String>,
-    /// The agent that the command ends in: a wrapper is followed and resumed like it
+    /// Treat the command as a wrapper around this agent: track and resume it like the agent
     #[arg(long = "as", value_name = "AGENT", requires = "program", value_parser = PossibleValuesParser::new(AGENTS), hide_possible_values = true)]
     runs_as: Option<String>,
-    /// Do not attach
+    /// Start without attaching
     #[arg(long, short)]
     detach: bool,
-    /// What to call the instance
+    /// Name of the instance
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     name: Option<String>,
-    /// Go on with this conversation; the beginning of its id is enough
+    /// Continue this conversation; the first characters of its id are enough
     #[arg(long, value_name = "ID", conflicts_with = "fork")]
     adopt: Option<String>,
-    /// Go on with a copy of this conversation, or of the one that this instance or session is in
+    /// Continue a copy of a conversation, named by its id or by an instance or session that is in it
     #[arg(long, value_name = "ID")]
     fork: Option<String>,
-    /// What holds the sessions: `capsule`, or `tmux` for a tmux server of abide's own; default: as configured
+    /// What runs the sessions: `capsule` (abide itself) or `tmux` (a separate tmux server); default: as configured
     #[arg(long, value_name = "SUBSTRATE", value_parser = super::choice::<Substrate>(), hide_possible_values = true)]
     substrate: Option<Substrate>,
-    /// Where it lives; default: as configured
+    /// Where the instance runs; default: as configured
     #[arg(long, value_name = "PLACE", value_parser = super::choice::<Place>(), hide_possible_values = true)]
     place: Option<Place>,
-    /// Whether abide may turn on linger for you, which sessions need to survive your logout; remembered
+    /// Whether abide may turn on linger, which sessions need to survive your logout; the answer is remembered
     #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
     linger: Option<bool>,
-    /// How this directory is given: `shared`, or a `worktree` or `clone` of its own; default: as the workspace says
+    /// Work in this directory itself (`shared`), in a `worktree` or in a `clone`; default: as the workspace says
     #[arg(long, value_name = "MODE", value_parser = super::choice::<Isolation>(), hide_possible_values = true)]
     isolation: Option<Isolation>,
-    /// Begin the worktree or clone at this commit or branch; default: HEAD
+    /// Start the worktree or clone at this commit or branch; default: HEAD
     #[arg(long, value_name = "REV", conflicts_with = "branch")]
     base: Option<String>,
-    /// Work on this existing branch, instead of one of its own
+    /// Work on this existing branch instead of a new one
     #[arg(long, value_name = "BRANCH")]
     branch: Option<String>,
-    /// Start a new instance, and do not offer to come back to one that is there and fits
+    /// Start a new instance without offering existing ones that match
     #[arg(long)]
     new: bool,
-    /// Keep the instance when its last session ends, whatever the policy says
+    /// Keep the instance when its last session ends, regardless of the policy
     #[arg(long, conflicts_with = "clean")]
     keep: bool,
-    /// Clean up when its last session ends, whatever the policy says
+    /// Clean up when its last session ends, regardless of the policy
     #[arg(long)]
     clean: bool,
-    /// Further arguments for the agent or command
+    /// Arguments for the agent or command
     #[arg(last = true, value_name = "ARGS")]
     args: Vec<String>,
 }
@@ -101,10 +101,10 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let dir = super::here()?;
     if dir.to_str().is_none() {
         return Err(CommandError::failed(format!(
-            "{} is not in UTF-8, and what was launched there could not be written down",
+            "{} is not valid UTF-8, so an instance in it could not be recorded",
             dir.display()
         ))
-        .hint("rename the directory, or start in one above it"));
+        .hint("rename the directory, or start in a parent directory"));
     }
     let policy = match (args.keep, args.clean) {
         (true, _) => Some(Policy::Keep),
@@ -117,7 +117,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let workspace = context.config.workspace_for(&dir).map_err(|error| match error {
         ConfigError::Refused(why) => CommandError::failed(why),
         mistakes => CommandError::failed(mistakes)
-            .hint("it may be the workspace of this directory: correct it, or move it away"),
+            .hint("it may be the workspace of this directory; correct it, or move it away"),
     })?;
     let wish = Wish { isolation: args.isolation, base: args.base.clone(), branch: args.branch.clone() };
     check_trees(&dir, workspace.as_ref(), &wish)?;
@@ -177,7 +177,7 @@ impl Args {
     }
 }
 
-/// Refuses trees that can not be made, with a word on who asks for them.
+/// Refuses trees that cannot be made, with a word on who asks for them.
 fn check_trees(dir: &Path, workspace: Option<&(Name, Workspace)>, wish: &Wish) -> VerbResult {
     let configured = workspace.map_or(&[][..], |(_, workspace)| &workspace.mounts);
     let planned = trees::plan(dir, configured, wish, Path::new(""));
@@ -186,11 +186,11 @@ fn check_trees(dir: &Path, workspace: Option<&(Name, Workspace)>, wish: &Wish) -
     if let (Some(mount), Some((name, _))) = (missing, workspace) {
         let source = mount.source.display();
         return Err(CommandError::failed(format!(
-            "workspace {name} asks for a {} of {source}, which is not there",
+            "workspace {name} needs a {} of {source}, which does not exist",
             mount.isolation
         ))
         .hint(format!(
-            "make that directory, or take it out: `abide workspace edit {name} --unmount {source}`"
+            "create that directory, or remove the mount: `abide workspace edit {name} --unmount {source}`"
         )));
     }
     let begins = (&wish.base, &wish.branch);
@@ -234,11 +234,14 @@ fn comes_back(
 /// How the operator is told, where none can be asked, that something is there already.
 fn kept_here(instance: &Instance) -> String {
     let (id, name) = (instance.id, instance.id.display_name());
-    format!("{name} is kept here, {}; `abide resume {id}` brings it back", instance.status.status)
+    format!(
+        "{name} is kept for this directory ({}); `abide resume {id}` brings it back",
+        instance.status.status
+    )
 }
 
-/// Gathers what a start from `dir` needs, and starts. What is there already says itself how it runs, so a workspace that can
-/// not be read is no reason to leave it.
+/// Gathers what a start from `dir` needs, and starts. What is there already says itself how it runs, so a workspace that
+/// cannot be read is no reason to leave it.
 pub fn in_launch_context<T>(
     dir: &Path,
     context: &Context,

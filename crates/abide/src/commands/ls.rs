@@ -21,16 +21,16 @@ use crate::print::{Table, TableCell, TableTone};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide ls             everything there is; `abide` alone does the same
-  abide ls .           what was launched from this directory, or from below it
-  abide ls shop        what was launched from the workspace `shop`
-  abide ls --json      the same for a program; docs/json.md describes the shape";
+  abide ls             everything; the same as `abide` alone
+  abide ls .           instances launched in this directory or below
+  abide ls shop        instances of the workspace `shop`
+  abide ls --json      for programs; docs/json.md describes the format";
 
 /// List instances and their sessions
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Only of this workspace, or of this directory (`.`, `./api`, `/srv/api`) and what is below it
+    /// Only this workspace, or this directory (`.`, `./api`, `/srv/api`) and everything below it
     #[arg(value_name = "SCOPE")]
     within: Option<String>,
     /// The same, as a flag
@@ -48,7 +48,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         return Ok(context.printer.json(&listing)?);
     }
     if is_empty(&listing) && within.is_some() {
-        return Ok(context.printer.line("Nothing was launched from there. `abide ls` lists everything.")?);
+        return Ok(context.printer.line("No instances there. `abide ls` lists all.")?);
     }
     show(&listing, context)
 }
@@ -63,13 +63,13 @@ pub fn overview(context: &mut Context) -> VerbResult {
         return Ok(Cli::command().print_help()?);
     }
     show(&listing, context)?;
-    let help = "`abide hardline ID` attaches, `abide load` starts another, `abide --help` names every verb";
+    let help = "`abide hardline ID` attaches, `abide load` starts another, `abide --help` lists all commands";
     Ok(context.printer.toned_line(TableTone::Faint, help)?)
 }
 
 fn show(listing: &InstanceList, context: &Context) -> VerbResult {
     if is_empty(listing) {
-        return Ok(context.printer.line("Nothing here yet. `abide load` starts an agent.")?);
+        return Ok(context.printer.line("No instances yet. `abide load` starts an agent.")?);
     }
     if !listing.instances.is_empty() || !listing.damaged.is_empty() {
         context.printer.table(&table(listing))?;
@@ -81,7 +81,7 @@ fn show(listing: &InstanceList, context: &Context) -> VerbResult {
         if let Some(obstacle) = &row.obstacle {
             let (id, obstacle) = (&row.id, Safe(obstacle));
             let line =
-                format!("{id} is still there: {obstacle}; `abide eject {id} --keep` takes its removal back");
+                format!("{id} is still there: {obstacle}; `abide eject {id} --keep` cancels the removal");
             context.printer.toned_line(TableTone::Bad, line)?;
         }
     }

@@ -17,7 +17,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Write a page for abide and one for each verb into this directory instead
+    /// Write one page for abide and one per command into this directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -29,7 +29,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         Some(dir) => {
             let made = std::fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(command, &dir));
             made.map_err(|error| {
-                CommandError::failed(format!("can not write to {}: {error}", dir.display()))
+                CommandError::failed(format!("cannot write to {}: {error}", dir.display()))
                     .hint("name a directory in which you may write")
             })
         }

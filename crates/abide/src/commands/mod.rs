@@ -127,8 +127,8 @@ fn did_not_come_up(failure: &BootFailure) -> CommandError {
     let error = CommandError::failed(failure);
     let (heading, lines) = match (&failure.fatal, failure.last.split_last()) {
         // The error tells the last line already.
-        (None, Some((_, before))) => ("before that it said", before),
-        _ => ("its last words", &failure.last[..]),
+        (None, Some((_, before))) => ("output before that", before),
+        _ => ("its last output", &failure.last[..]),
     };
     if lines.is_empty() { error } else { error.hint(format!("{heading}:\n  {}", lines.join("\n  "))) }
 }

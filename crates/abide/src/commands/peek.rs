@@ -8,11 +8,11 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide peek k7p9               what is on its screen
-  abide peek k7p9 --scrollback  with everything that scrolled off
+  abide peek k7p9               the screen
+  abide peek k7p9 --scrollback  the screen and the whole scrollback
   abide peek k7p9 --lines 200   the last 200 lines
-  abide peek k7p9 --ansi        with its colours
-  abide peek k7p9 --json        cell by cell";
+  abide peek k7p9 --ansi        with colours
+  abide peek k7p9 --json        every cell, for programs";
 
 /// A long past comes in pieces of this many lines, and of fewer cells than a reply can hold.
 const LINES_AT_A_TIME: usize = 10_000;
@@ -24,15 +24,15 @@ const WIDEST: usize = 2048;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID, ID/SESSION or a name
+    /// ID, ID/SESSION or name
     target: String,
-    /// With the lines that scrolled off
+    /// Include the scrollback
     #[arg(long)]
     scrollback: bool,
-    /// The last N lines, of the screen and of what scrolled off
+    /// Only the last N lines of scrollback and screen
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     lines: Option<usize>,
-    /// With colours and attributes
+    /// Keep colours and attributes
     #[arg(long, visible_alias = "colour", conflicts_with = "json")]
     ansi: bool,
     /// Print JSON, cell by cell

@@ -18,37 +18,37 @@ use crate::print::TableTone;
 
 const EXAMPLES: &str = "\
 Examples:
-  abide prune                              finish what was cut short, and show what more could go
-  abide prune --dry-run                    only show it
-  abide prune --yes                        without asking
+  abide prune                              complete interrupted removals, list leftovers, ask
+  abide prune --dry-run                    only list them
+  abide prune --yes                        do not ask
   abide prune --discard-restorable --older-than 30
-                                           kept instances too that nobody touched for 30 days
+                                           also kept instances unused for 30 days
   abide prune --discard-restorable --scope shop
-                                           all that is kept of the workspace `shop`; `.` is this directory
+                                           also everything kept of the workspace `shop`
 
-Kept instances are never touched without --discard-restorable, which first lists what each holds that exists nowhere
-else. They go to the trash, from where `abide trash restore` brings them back until their time there is over.";
+Kept instances are only touched with --discard-restorable, which first lists the work in them that exists nowhere else. \
+They go to the trash; `abide trash restore` brings them back until they expire there.";
 
-/// Remove what has had its time
+/// Remove leftovers and expired trash
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Only say what would go
+    /// Only list what would be removed
     #[arg(long)]
     dry_run: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
-    /// Only what was kept for more than so many days
+    /// Only what has been kept for more than DAYS days
     #[arg(long, value_name = "DAYS", allow_negative_numbers = true)]
     older_than: Option<u32>,
-    /// Only of this workspace, or of this directory (`.`, `./api`, `/srv/api`) and what is below it
+    /// Only this workspace, or this directory (`.`, `./api`, `/srv/api`) and everything below it
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
-    /// Kept instances too, after listing what they hold
+    /// Also remove kept instances, after listing their work
     #[arg(long)]
     discard_restorable: bool,
-    /// Print what would go as JSON; with --dry-run or --yes
+    /// Print the list as JSON; needs --dry-run or --yes
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +56,7 @@ pub struct Args {
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     if args.json && !args.dry_run && !args.yes {
         return Err(
-            CommandError::usage("--json asks nothing").hint("add --dry-run, or --yes to remove it too")
+            CommandError::usage("--json cannot ask").hint("add --dry-run, or --yes to remove what is listed")
         );
     }
     let settings = context.config.load().map_err(CommandError::failed)?;
@@ -80,16 +80,16 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     }
     for instance in &plan.stuck {
         let (id, name) = (instance.id, instance.id.display_name());
-        let why = instance.status.obstacle.as_deref().unwrap_or("its removal is under way");
+        let why = instance.status.obstacle.as_deref().unwrap_or("its removal is in progress");
         context
             .printer
             .toned_line(TableTone::Bad, format!("{name}  {}  {}", instance.status.status, Safe(why)))?;
-        context.printer.line(format!("    `abide eject {id} --keep` takes its removal back"))?;
+        context.printer.line(format!("    `abide eject {id} --keep` cancels the removal"))?;
     }
     for worktree in &plan.doubtful {
         let (tree, home) = (worktree.tree.display(), context.store.layout().home().display());
         context.printer.line(format!(
-            "{tree}  is left alone: {home} never held anything; mount what belongs there, or set ABIDE_HOME"
+            "{tree}  is left alone: {home} was never used; mount the right file system there, or set ABIDE_HOME"
         ))?;
     }
     let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len() + plan.orphaned.len();
@@ -100,7 +100,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     if args.dry_run {
         return Ok(());
     }
-    if !args.yes && !context.confirm("Remove all this?", "--yes")? {
+    if !args.yes && !context.confirm("Remove all of this?", "--yes")? {
         return Ok(context.printer.line("Nothing was removed.")?);
     }
     carry_out(&plan, context)?;
@@ -162,16 +162,19 @@ fn show(plan: &Plan, context: &Context) -> VerbResult {
     }
     for orphan in &plan.orphaned {
         let (name, pid, programs) = (orphan.id.display_name(), orphan.keeper.pid, orphan.programs.join(", "));
-        let line =
-            format!("{name}  runs although its directory is gone (process {pid}: {programs})  to be ended");
+        let line = format!(
+            "{name}  still runs, but its directory is gone (process {pid}: {programs})  will be ended"
+        );
         context.printer.toned_line(TableTone::Strong, line)?;
     }
     for entry in &plan.trash {
-        context.printer.line(format!("{}  in the trash  for good: {}", entry.decision, entry.reason))?;
+        context
+            .printer
+            .line(format!("{}  in the trash  will be deleted: {}", entry.decision, entry.reason))?;
     }
     for worktree in &plan.worktrees {
         let tree = worktree.tree.display();
-        context.printer.line(format!("{tree}  gone, but git still has it registered  to be forgotten"))?;
+        context.printer.line(format!("{tree}  gone, but still registered in git  will be unregistered"))?;
     }
     Ok(())
 }

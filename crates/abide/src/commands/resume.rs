@@ -18,47 +18,46 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide resume k7p9            bring it back and attach to it
-  abide resume k7p9 --detach   without attaching
-  abide resume --all           everything that a crash, a stop or a reboot took down
-  abide resume --all --dry-run
-                               only say what that would be
-  abide resume k7p9 --dir ~/new/place
-                               its directory was moved: go on where it is now
-  abide resume k7p9 --continue-turn
-                               have the agent finish the turn that was cut; its tools may run twice
+  abide resume k7p9                  resume it and attach
+  abide resume k7p9 --detach         resume it without attaching
+  abide resume --all                 resume everything that a crash, a stop or a reboot ended
+  abide resume --all --dry-run       only list those
+  abide resume k7p9 --dir ~/new/dir  resume it after its directory was moved
+  abide resume k7p9 --continue-turn  have the agent finish an interrupted turn
 
-What the worktrees and clones of an instance hold is shown first, with what became of the repository they are of, and
-acknowledged; --yes does that. Without a terminal it is printed, and the resume goes on, unless the repository has
-diverged: then only --yes resumes it. --all asks nothing: what was interrupted goes on as it ran.
+All tabs come back with their scrollback, in the same directory.
 
-The same tabs come back with their scrollback, in the same directory. One after the other is started and looked at.
-After three failures in a row of one agent with one account, or two that it is not logged in, the rest of that account
-is left alone; shells and other agents come back all the same.";
+If an instance has worktrees or clones, abide first shows their uncommitted and unpushed work and any changes to their \
+repository, and asks you to confirm; --yes confirms. Without a terminal it prints them and continues, unless the \
+repository has diverged: that needs --yes. --all never asks.
 
-/// Bring kept instances back
+--all resumes one instance after the other and checks that each comes up. After three failures in a row of an agent with \
+the same account, or two because it is not logged in, it skips the rest of that account. Shells and other agents are not \
+affected.";
+
+/// Resume kept instances
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID or a name
+    /// ID or name
     #[arg(required_unless_present = "all")]
     target: Option<String>,
-    /// Everything that a crash, a stop or a reboot took down
+    /// Resume everything that a crash, a stop or a reboot ended
     #[arg(long, conflicts_with = "target")]
     all: bool,
-    /// Only say what would be brought back
+    /// Only list what would be resumed
     #[arg(long)]
     dry_run: bool,
-    /// Do not attach
+    /// Resume without attaching
     #[arg(long, short)]
     detach: bool,
-    /// Its directory was moved: bind it to where that is now. Agents that resume only where they were are refused
+    /// The new path of its directory, if that was moved; refused for agents that can only resume at the old path
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     dir: Option<PathBuf>,
-    /// Do not ask about what its trees hold; resume it even if their repository has diverged
+    /// Do not ask for confirmation; resume even if a repository has diverged
     #[arg(long, short)]
     yes: bool,
-    /// Have agents go on by themselves with a turn that was cut, where they can; tools may run twice
+    /// Have agents finish an interrupted turn, if they support it; tools may run twice
     #[arg(long)]
     continue_turn: bool,
 }
@@ -113,8 +112,9 @@ fn complete(name: &str, started: &Started) -> VerbResult {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(CommandError::failed(format!("{name} came back without {}", missing.join(", ")))
-        .hint("`abide stop` and `abide resume` try again; the conversation and the scrollback are kept"))
+    Err(CommandError::failed(format!("{name} came back without {}", missing.join(", "))).hint(
+        "`abide stop` and then `abide resume` tries again; the conversation and the scrollback are kept",
+    ))
 }
 
 /// The id of an instance, and its name if it has one.
@@ -156,7 +156,7 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> VerbResult 
         let held = brake.holds(&Account::all_of(instance));
         if held.decision {
             untried += 1;
-            let _ = context.printer.line(format!("{name} was not tried: {}", held.reason));
+            let _ = context.printer.line(format!("{name} was skipped: {}", held.reason));
             continue;
         }
         let resumed = load::in_launch_context(&instance.scope.dir, context, |ctx| {
@@ -183,8 +183,8 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> VerbResult 
         (n, 0) => {
             Err(CommandError::failed(format!("{n} did not come back")).hint("they are kept as they were"))
         }
-        (n, left) => Err(CommandError::failed(format!("{n} did not come back, and {left} were not tried"))
-            .hint("see what is wrong with those that failed, then run it again")),
+        (n, left) => Err(CommandError::failed(format!("{n} did not come back, and {left} were skipped"))
+            .hint("fix the failures above, then run it again")),
     }
 }
 

@@ -14,16 +14,16 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide send k7p9 'run the tests'               types it, and presses Enter
+  abide send k7p9 'run the tests'               type this, then press Enter
   abide send k7p9 --no-enter 'half a line'
-  abide send k7p9/s2 --key C-c                  presses a key
+  abide send k7p9/s2 --key C-c                  press a key
   abide send k7p9 --key Up --key Enter";
 
 /// Type into a session
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID, ID/SESSION or a name
+    /// ID, ID/SESSION or name
     target: String,
     /// The text to type
     #[arg(required_unless_present = "key", allow_hyphen_values = true)]
@@ -34,7 +34,7 @@ pub struct Args {
     /// Do not press Enter after the text
     #[arg(long)]
     no_enter: bool,
-    /// How long to wait for an agent that is starting and takes no input yet, in seconds; 0 types at once
+    /// Seconds to wait for an agent that is still starting; 0 types at once
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     within: f64,
 }
@@ -76,9 +76,9 @@ fn await_ready(held: &dyn Substrate, session: &SessionId, within: f64) -> VerbRe
     let reply = held.wait(session, Until::Ready, Some(wait::millis(within))).map_err(CommandError::failed)?;
     match reply.outcome {
         WaitOutcome::Reached => Ok(()),
-        WaitOutcome::Exited => Err(CommandError::failed("it ended before it took any input")),
+        WaitOutcome::Exited => Err(CommandError::failed("it ended before it accepted any input")),
         WaitOutcome::TimedOut => {
-            Err(CommandError::failed("it is still starting and takes no input yet; nothing was typed")
+            Err(CommandError::failed("it is still starting and does not accept input yet; nothing was typed")
                 .hint("--within gives it longer, --within 0 types all the same"))
         }
     }

@@ -8,16 +8,17 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide service install    after a reboot, `abide resume --all` runs by itself
+  abide service install    run `abide resume --all` after every reboot
   abide service remove
 
-It is a systemd user service. With linger it starts at boot; without, at your first login, and what it brings back ends
-with your last logout. So it asks where linger is off: `--linger yes` turns it on, `--linger no` does without.
-`abide doctor` shows how its last run went.
-What was stopped on purpose comes back as well. PATH, SHELL, ABIDE_HOME and XDG_CONFIG_HOME are written into the service
-as they are when it is installed, and no other variable; after a change of them, install it again.";
+This is a systemd user service. With linger it starts at boot. Without linger it starts at your first login, and your \
+last logout ends what it resumed. So if linger is off, it asks; `--linger yes` turns it on, `--linger no` does without. \
+`abide doctor` shows the result of its last run.
 
-/// Bring interrupted instances back when the machine starts
+Instances that you stopped are resumed too. The service stores the current PATH, SHELL, ABIDE_HOME and XDG_CONFIG_HOME; \
+install it again after you change one of them.";
+
+/// Resume interrupted instances when the machine starts
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
@@ -27,13 +28,13 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Put the service in place and enable it
+    /// Install and enable the service
     Install {
-        /// Whether to turn on linger where it is off, or to do without
+        /// Whether to turn on linger if it is off
         #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
         linger: Option<bool>,
     },
-    /// Take it away
+    /// Remove the service
     Remove,
 }
 
@@ -51,12 +52,16 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             let path =
                 boot_service::install(&config_home, &exe, &env, &login).map_err(CommandError::failed)?;
             tracing::info!(path = %path.display(), "boot service installed");
-            Ok(context.printer.line(format!("{} is in place", path.display()))?)
+            Ok(context.printer.line(format!("{} is installed", path.display()))?)
         }
         Verb::Remove => {
             let was_there = boot_service::remove(&config_home, &login).map_err(CommandError::failed)?;
             tracing::info!(was_there, "boot service removed");
-            Ok(context.printer.line(if was_there { "It is gone." } else { "It was not there." })?)
+            Ok(context.printer.line(if was_there {
+                "The service is removed."
+            } else {
+                "The service was not installed."
+            })?)
         }
     }
 }
@@ -71,7 +76,7 @@ fn settle_linger(login: &Login, answer: Option<bool>, context: &Context) -> Verb
                     end with your last logout. Turn linger on?";
     match answer {
         Some(false) => {
-            context.warn("linger is off: what the service brings back ends with your last logout");
+            context.warn("linger is off: your last logout ends what the service resumes");
             return Ok(true);
         }
         None if !context.confirm(question, "--linger yes")? => return Ok(false),

@@ -17,23 +17,22 @@ use crate::error::{CommandError, VerbResult};
 const EXAMPLES: &str = "\
 Examples:
   abide stop k7p9         end all its processes; the instance is kept
-  abide stop k7p9/s2      end one session; the others run on
+  abide stop k7p9/s2      end one session; the others keep running
   abide stop k7p9 --spare-daemons
-                          leave running what was first started inside and has left its session: a tmux server,
-                          an ssh agent
+                          keep daemons running, such as a tmux server or an ssh agent
 
-What it ends beyond the sessions is named.";
+Processes outside the sessions that are ended as well are listed.";
 
 /// End an instance's processes, or one session; nothing is removed
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID, ID/SESSION or a name
+    /// ID, ID/SESSION or name
     pub target: String,
-    /// Leave daemons running that were first started inside, such as a tmux server or an ssh agent
+    /// Keep daemons running that were started inside, such as a tmux server or an ssh agent
     #[arg(long)]
     pub spare_daemons: bool,
-    /// Say that nothing of it runs anywhere, where abide cannot know: it was started on another machine, or its home is shared
+    /// Confirm that nothing of it runs; needed if it was started on another machine or its home is shared
     #[arg(long)]
     pub not_running: bool,
 }
@@ -46,8 +45,8 @@ fn warn_of_work(target: &Target, context: &Context) {
         let agent = target.instance.sessions.iter().find(|known| known.id == session.id);
         let is_agent = agent.is_some_and(|known| known.agent.is_some());
         let what = match session.activity.as_ref().map(|activity| activity.state) {
-            Some(Doing::Working) if is_agent => "is working: its turn is cut",
-            Some(Doing::NeedsInput) if is_agent => "waits for an answer: its question is lost",
+            Some(Doing::Working) if is_agent => "is working; its turn is interrupted",
+            Some(Doing::NeedsInput) if is_agent => "is waiting for an answer; its question is lost",
             _ => continue,
         };
         let own = target.instance.name.clone();
@@ -61,7 +60,7 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
     let id = target.instance.id;
     if args.not_running {
         stop::presume_dead(&context.store, id).map_err(CommandError::failed)?;
-        return Ok(context.printer.line(format!("{} is taken for stopped, and kept", id.display_name()))?);
+        return Ok(context.printer.line(format!("{} is marked as stopped, and kept", id.display_name()))?);
     }
     warn_of_work(&target, context);
     if let Some(session) = target.session {
@@ -77,7 +76,7 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
     see_to_daemons(&target.instance, args.spare_daemons, context)?;
     match stop::stop(&context.store, &context.config, id).map_err(CommandError::failed)? {
         FinishOutcome::Removed { because, .. } => {
-            Ok(context.printer.line(format!("{} had ended: {because}", id.display_name()))?)
+            Ok(context.printer.line(format!("{} had already ended: {because}", id.display_name()))?)
         }
         _ => {
             resume::told_astray(&context.store, id).iter().for_each(|told| context.warn(told));

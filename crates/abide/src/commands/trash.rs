@@ -19,11 +19,11 @@ const EXAMPLES: &str = "\
 Examples:
   abide trash list
   abide trash show k7p9
-  abide trash restore k7p9        it comes back as restorable
-  abide trash empty --dry-run     what would go for good
-  abide trash empty --yes         without asking";
+  abide trash restore k7p9        make it restorable again
+  abide trash empty --dry-run     list what would be deleted
+  abide trash empty --yes         do not ask";
 
-/// Look at removed instances, bring them back, or let them go for good
+/// List, restore or delete removed instances
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
@@ -33,30 +33,30 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// List what is in the trash
+    /// List the trash
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say what one entry is
+    /// Show one entry
     Show {
-        /// ID or a name, or the entry's whole name
+        /// ID, name, or full name of the entry
         target: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Bring an instance back
+    /// Restore an instance
     Restore {
-        /// ID or a name, or the entry's whole name
+        /// ID, name, or full name of the entry
         target: String,
     },
-    /// Remove entries for good
+    /// Delete entries permanently
     Empty {
         /// Only these; default: everything
         targets: Vec<String>,
-        /// Only say what would go
+        /// Only list what would be deleted
         #[arg(long)]
         dry_run: bool,
         /// Do not ask
@@ -147,8 +147,7 @@ fn size(bytes: u64) -> String {
 /// The one entry that `target` means.
 fn find(target: &str, context: &Context) -> VerbResult<TrashEntry> {
     let nothing = || {
-        CommandError::failed(format!("nothing in the trash is called `{target}`"))
-            .hint("see `abide trash list`")
+        CommandError::failed(format!("there is no `{target}` in the trash")).hint("see `abide trash list`")
     };
     let name = context.store.resolve_trashed(target).map_err(|error| match error {
         ResolveError::NotFound(_) => nothing(),
@@ -193,8 +192,8 @@ fn restore(target: &str, context: &Context) -> VerbResult {
     faults.iter().for_each(|fault| context.warn(fault));
     let name = id.display_name();
     Ok(context.printer.line(match faults.len() {
-        0 => format!("{name} is back; `abide resume {id}` brings it up"),
-        _ => format!("{name} is out of the trash, but git does not work in it"),
+        0 => format!("{name} is restored; `abide resume {id}` starts it"),
+        _ => format!("{name} is restored, but git does not work in it"),
     })?)
 }
 
@@ -207,7 +206,7 @@ fn take_back(target: &str, context: &Context) -> Option<VerbResult> {
     let id = instance.id;
     let kept =
         finish::take_back(&context.store, id, &|line| context.warn(line)).map_err(CommandError::failed);
-    let line = format!("{} is kept, its removal is taken back", id.display_name());
+    let line = format!("{} is kept; its removal is cancelled", id.display_name());
     Some(kept.and_then(|_| Ok(context.printer.line(line)?)))
 }
 
@@ -227,8 +226,8 @@ fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Ver
         return Ok(());
     }
     let question = match rows.len() {
-        1 => "Remove this for good?".to_owned(),
-        n => format!("Remove these {n} for good?"),
+        1 => "Delete this permanently?".to_owned(),
+        n => format!("Delete these {n} permanently?"),
     };
     if !yes && !context.confirm(&question, "--yes")? {
         return Ok(context.printer.line("Nothing was removed.")?);

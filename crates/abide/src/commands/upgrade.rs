@@ -10,20 +10,20 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide upgrade --all      every running instance continues on this abide
+  abide upgrade --all      every running instance
   abide upgrade k7p9       only this one
 
-No session ends or notices. An instance that cannot be taken over runs on as it is. One that a logout would end is moved
-into a unit of its own where that protects it.";
+Sessions are not interrupted. An instance that cannot be upgraded keeps running as it is. An instance that a logout would \
+end is moved into a systemd unit if that protects it.";
 
-/// Let running instances continue on this version of abide
+/// Switch running instances to this version of abide
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// ID or a name
+    /// ID or name
     #[arg(required_unless_present = "all")]
     target: Option<String>,
-    /// Every running instance
+    /// Upgrade every running instance
     #[arg(long, conflicts_with = "target")]
     all: bool,
 }
@@ -44,26 +44,26 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         }
         match upgrade(id, context) {
             Ok(true) => context.printer.line(format!(
-                "{} continues on {}",
+                "{} now runs on {}",
                 id.display_name(),
                 env!("CARGO_PKG_VERSION")
             ))?,
             Ok(false) => {
-                let line = format!("{} is held by tmux: there is nothing to upgrade", id.display_name());
+                let line = format!("{} runs in tmux; there is nothing to upgrade", id.display_name());
                 context.printer.line(line)?;
             }
             Err(why) => {
                 refused += 1;
-                context.printer.line(format!("{} runs on as it is: {why}", id.display_name()))?;
+                context
+                    .printer
+                    .line(format!("{} keeps running on its old version: {why}", id.display_name()))?;
             }
         }
     }
     match refused {
         0 => Ok(()),
-        n => {
-            Err(CommandError::failed(format!("{n} could not be upgraded"))
-                .hint("nothing in them was disturbed"))
-        }
+        n => Err(CommandError::failed(format!("{n} could not be upgraded"))
+            .hint("their sessions were not affected")),
     }
 }
 

@@ -16,43 +16,43 @@ use crate::error::{CommandError, VerbResult};
 
 const EXAMPLES: &str = "\
 Examples:
-  abide wait k7p9 --idle                    until it does not work any more
-  abide wait k7p9 --idle --quiet 10         or, if it does not say, until it was quiet for ten seconds
+  abide wait k7p9 --idle                    until the agent is idle
+  abide wait k7p9 --idle --quiet 10         idle means 10 seconds without output
   abide wait k7p9 --idle --ignore-background
-                                            though a server that it started still runs
-  abide wait k7p9 --needs-input             until it asks for something
-  abide wait k7p9 --exit --timeout 3600     until it ends, an hour at most
-  abide wait k7p9 --text 'tests passed'     until that is on its screen
+                                            even if a server that it started still runs
+  abide wait k7p9 --needs-input             until the agent asks something
+  abide wait k7p9 --exit --timeout 3600     until the process ends, at most an hour
+  abide wait k7p9 --text 'tests passed'     until the screen shows this text
 
-Exits with 0 when it has happened, with 1 when the time was up, the session ended first, or an error ended the turn that
-was waited for. With --exit, an end that came before counts too.";
+Exits with 0 on success; with 1 after a timeout, if the session ended first, or if the awaited turn ended in an error. \
+With --exit, a session that has already ended is a success.";
 
-/// Wait until a session is idle, asks something, has ended, or shows a text
+/// Wait until a session is idle, asks something, ends, or shows a text
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 #[command(group(clap::ArgGroup::new("until").required(true).args(["idle", "needs_input", "exit", "text"])))]
 pub struct Args {
-    /// ID, ID/SESSION or a name
+    /// ID, ID/SESSION or name
     target: String,
-    /// Until it does not work any more; where nothing tells, until it was quiet for a while
+    /// Until it is idle; a program that does not report its state is idle when it is quiet (see --quiet)
     #[arg(long)]
     idle: bool,
-    /// Until it waits for the operator's decision
+    /// Until it asks for input
     #[arg(long)]
     needs_input: bool,
-    /// Until its process has ended
+    /// Until its process ends
     #[arg(long)]
     exit: bool,
-    /// Until this text is on its screen
+    /// Until its screen shows this text
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// Until it waits for the next task, though something that it started, such as a server, still runs
+    /// Count it as idle even if something it started, such as a server, still runs
     #[arg(long, requires = "idle")]
     ignore_background: bool,
-    /// How long it has to be quiet, in seconds
+    /// Seconds without output that count as idle
     #[arg(long, value_name = "SECONDS", default_value = "2", requires = "idle", value_parser = seconds, allow_negative_numbers = true)]
     quiet: f64,
-    /// How long to wait at most, in seconds
+    /// Seconds to wait at most
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<f64>,
 }
@@ -100,7 +100,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         ))),
         (WaitOutcome::TimedOut, _) => {
             let why = reply.problem.map_or(String::new(), |why| format!(": {why}"));
-            Err(CommandError::failed(format!("the time was up{why}")).hint("--timeout gives it longer"))
+            Err(CommandError::failed(format!("timed out{why}")).hint("use a longer --timeout"))
         }
     }
 }
@@ -110,7 +110,7 @@ fn mention_background(held: &dyn Substrate, session: &SessionId, context: &Conte
     let Ok(EvidenceReply { activity, statements }) = held.evidence(session) else { return };
     if is_only_background(activity.state, statements.iter().map(|one| one.says)) {
         context.warn(&format!(
-            "it waits for the next task, and something that it started still runs ({}); --ignore-background does not wait for that",
+            "it is idle, but something that it started still runs ({}); --ignore-background ignores that",
             activity.because
         ));
     }
@@ -165,7 +165,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(is_time)
-        .ok_or_else(|| "it must be a number of seconds, such as 1.5 or 60".to_owned())
+        .ok_or_else(|| "expected a number of seconds, such as 1.5 or 60".to_owned())
 }
 
 pub(super) fn millis(seconds: f64) -> u64 {

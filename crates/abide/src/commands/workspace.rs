@@ -18,9 +18,9 @@ Examples:
   abide workspace edit shop --mount ~/lib --isolation worktree
   abide workspace edit shop --set env.MODE=fast --unset agent
   abide workspace show shop
-  abide workspace remove shop                              its file; nothing of the directory";
+  abide workspace remove shop                              deletes its file, not the directory";
 
-/// Name directories, and say what holds for them
+/// Name directories and give them settings
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
@@ -41,7 +41,7 @@ enum Verb {
         /// Its name
         name: Name,
     },
-    /// Make a workspace
+    /// Create a workspace
     Create {
         /// Its name
         name: Name,
@@ -50,14 +50,14 @@ enum Verb {
         #[command(flatten)]
         changes: Changes,
     },
-    /// Change a workspace; comments and order in the file stay
+    /// Change a workspace; comments and order in its file are preserved
     Edit {
         /// Its name
         name: Name,
         #[command(flatten)]
         changes: Changes,
     },
-    /// Remove a workspace's file; the directory and its instances stay
+    /// Remove a workspace's file; its directory and instances stay
     Remove {
         /// Its name
         name: Name,
@@ -78,22 +78,22 @@ struct Changes {
     /// The role to use
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
-    /// Where instances live: host; docker can be written down, and not be started yet
+    /// Where instances run: host; docker can be configured, but not started yet
     #[arg(long, value_name = "PLACE", value_parser = super::choice::<Place>(), hide_possible_values = true)]
     place: Option<Place>,
-    /// Give instances this directory: as it is, or isolated in a tree of their own
+    /// Give instances this directory; see --isolation
     #[arg(long, value_name = "DIR")]
     mount: Vec<String>,
-    /// How the directories of --mount are given: shared, worktree or clone
+    /// How instances get the directories of --mount: shared, worktree or clone
     #[arg(long, value_name = "MODE", requires = "mount", default_value_t, value_parser = super::choice::<Isolation>(), hide_possible_values = true)]
     isolation: Isolation,
-    /// Take the mount with this target out
+    /// Remove the mount with this target
     #[arg(long, value_name = "TARGET")]
     unmount: Vec<String>,
-    /// Set any setting of the file
+    /// Change any setting of the file
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Take a setting out of the file
+    /// Remove a setting from the file
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
 }
@@ -115,7 +115,7 @@ impl Changes {
         );
         for pair in self.set {
             let Some((key, value)) = pair.split_once('=') else {
-                return Err(CommandError::usage(format!("--set {pair}: KEY=VALUE is meant")));
+                return Err(CommandError::usage(format!("--set {pair}: expected KEY=VALUE")));
             };
             edits.push(WorkspaceEdit::Set { key: key.to_owned(), value: value.to_owned() });
         }
@@ -139,7 +139,8 @@ fn absolute(path: String) -> VerbResult<String> {
     // What is above a directory that is reached by a link, only the system can say.
     let full = if goes_up { std::fs::canonicalize(&path) } else { std::path::absolute(&path) };
     let full = full.map_err(|error| {
-        CommandError::failed(format!("{path}: {error}")).hint("give its whole path, from / or ~/")
+        CommandError::failed(format!("{path}: {error}"))
+            .hint("use an absolute path, or one that starts with ~/")
     })?;
     full.into_os_string().into_string().map_err(|_| CommandError::usage(format!("`{path}` is not text")))
 }
@@ -223,11 +224,11 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
 fn tell_what_is_not_there(workspace: &Workspace, context: &Context) {
     let mounts = workspace.mounts.iter().map(|mount| &mount.source);
     for missing in std::iter::once(&workspace.dir).chain(mounts).filter(|dir| !dir.is_dir()) {
-        context.warn(&format!("there is no directory {}; make it before you use it", missing.display()));
+        context.warn(&format!("there is no directory {}; create it before you use it", missing.display()));
     }
     if let Some(place) = workspace.place.filter(|place| *place != Place::Host) {
         context.warn(&format!(
-            "this version can not start anything in {place}; `abide load --place host` does without"
+            "this version cannot start instances in {place}; `abide load --place host` starts them on this machine"
         ));
     }
 }
@@ -242,7 +243,7 @@ fn list(json: bool, context: &Context) -> VerbResult {
     if rows.is_empty() {
         return Ok(context
             .printer
-            .line("No workspaces. `abide workspace create NAME` makes one of this directory.")?);
+            .line("No workspaces. `abide workspace create NAME` creates one for this directory.")?);
     }
     let mut table = Table::new(&["NAME", "AGENT", "POLICY", "DIRECTORY"]);
     for row in &rows {

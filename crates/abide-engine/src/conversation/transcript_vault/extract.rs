@@ -66,7 +66,7 @@ impl Vault<'_> {
         match self.agent.transcript(&self.root, cwd, self.id) {
             Located::Found(_) => Ok(true),
             _ => Err(io::Error::other(format!(
-                "{} did not take it back; `{} {}` says why",
+                "{} did not import it; `{} {}` shows why",
                 self.agent.name(),
                 self.agent.program(),
                 arguments.join(" ")
@@ -74,7 +74,7 @@ impl Vault<'_> {
         }
     }
 
-    /// Whether the agent has the conversation no longer. What can not be found out is no reason to write anything, except
+    /// Whether the agent has the conversation no longer. What cannot be found out is no reason to write anything, except
     /// where there is nothing at all: what is kept was once there.
     fn is_gone(&self, shared: Shared, cwd: &Path) -> bool {
         match self.agent.transcript(&self.root, cwd, self.id) {

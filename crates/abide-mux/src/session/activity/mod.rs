@@ -371,7 +371,10 @@ impl Server {
             Err(RequestRefusal::new(error_code::BAD_REQUEST, why))
         };
         if report.generation != self.generation {
-            return refused(format!("it is of run {}, and this is {}", report.generation, self.generation));
+            return refused(format!(
+                "it is from run {}, and this is run {}",
+                report.generation, self.generation
+            ));
         }
         let peer = self.clients.get(&client).map_or(0, |client| client.peer);
         let now = self.now;

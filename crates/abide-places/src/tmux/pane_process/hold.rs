@@ -81,7 +81,7 @@ impl PaneSession {
             let pid = Pid::from_child(&command.spawn()?);
             Ok(Self { signals, pid, instance_dir: instance_dir.clone() })
         };
-        begin().map_err(|err| format!("can not start {}: {err}", program.as_os_str().display()))
+        begin().map_err(|err| format!("cannot start {}: {err}", program.as_os_str().display()))
     }
 
     pub fn pid(&self) -> u32 {
@@ -106,7 +106,7 @@ impl PaneSession {
             if let Some(ending) = ending.as_mut()
                 && ending.advance(None, now)
             {
-                // What can not be killed can not be waited for either.
+                // What cannot be killed cannot be waited for either.
                 let exit = self.reap()?.or(exit).unwrap_or(ProcessExit::Signal(libc::SIGKILL));
                 return Ok(End { exit, cause, daemons: std::mem::take(&mut ending.daemons) });
             }

@@ -35,8 +35,7 @@ impl Tmux {
 
     /// The same, of one of which nothing says anything.
     pub(super) fn unknown(&self, pane: &TmuxPane) -> EvidenceReply {
-        let because =
-            "nothing says; what a program says through its terminal does not get out of tmux".to_owned();
+        let because = "no reports: tmux does not pass on terminal notifications".to_owned();
         let for_ms = waiting::quiet_ms(pane);
         let activity = ActivityReport { state: Doing::Unknown, for_ms, because, question: None };
         EvidenceReply { activity, statements: Vec::new() }
