@@ -227,9 +227,7 @@ fn launch_on_substrate(
         match TmuxServer::check() {
             Ok(()) => return in_tmux::launch(ctx, instance, report),
             Err(why) => {
-                report
-                    .warnings
-                    .push(format!("tmux can not be used, so abide's own capsule holds the sessions: {why}"));
+                report.warnings.push(format!("tmux cannot be used, so the sessions run in a capsule: {why}"));
             }
         }
     }

@@ -34,7 +34,7 @@ const LAST_LINES: usize = 8;
 pub struct BootFailure {
     pub session: String,
     pub exit: ProcessExit,
-    /// What its last output mean, if they are known.
+    /// What its last output means, if it is known.
     pub fatal: Option<Fatal>,
     /// The end of its last screen.
     pub last: Vec<String>,
