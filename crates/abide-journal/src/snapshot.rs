@@ -99,7 +99,7 @@ fn ansi(term: &Term, row: &[Cell]) -> String {
     let used = row.iter().rposition(|cell| *cell != Cell::default()).map_or(0, |last| last + 1);
     let (mut out, mut pen, mut buffer) = (Vec::new(), Style::default(), [0; 4]);
     for cell in row[..used].iter().filter(|cell| !cell.is_continuation()) {
-        let look = cell.look();
+        let look = cell.style();
         style_codes::change(&pen, &look, &mut out);
         pen = look;
         let text = term.grapheme(cell, &mut buffer);

@@ -5,50 +5,38 @@
 #[repr(u8)]
 pub(crate) enum TermMode {
     AppCursorKeys,
-    Columns132,
     ReverseVideo,
     Origin,
     Autowrap,
     CursorBlink,
     CursorVisible,
-    AllowColumns,
-    MoreFix,
-    ReverseWrap,
     AppKeypad,
+    BackspaceSendsBs,
     LeftRightMargins,
-    KeepOnColumns,
     FocusEvents,
     AlternateScroll,
-    ReverseWrapAll,
     BracketedPaste,
     Synchronized,
     Graphemes,
     ColorScheme,
     InBandResize,
     // From here on: modes without the question mark.
-    KeyboardLock,
     Insert,
-    NoEcho,
     NewLine,
 }
 
-const PRIVATE: [(u16, TermMode); 21] = [
+const PRIVATE: [(u16, TermMode); 16] = [
     (1, TermMode::AppCursorKeys),
-    (3, TermMode::Columns132),
     (5, TermMode::ReverseVideo),
     (6, TermMode::Origin),
     (7, TermMode::Autowrap),
     (12, TermMode::CursorBlink),
     (25, TermMode::CursorVisible),
-    (40, TermMode::AllowColumns),
-    (41, TermMode::MoreFix),
-    (45, TermMode::ReverseWrap),
     (66, TermMode::AppKeypad),
+    (67, TermMode::BackspaceSendsBs),
     (69, TermMode::LeftRightMargins),
-    (95, TermMode::KeepOnColumns),
     (1004, TermMode::FocusEvents),
     (1007, TermMode::AlternateScroll),
-    (1045, TermMode::ReverseWrapAll),
     (2004, TermMode::BracketedPaste),
     (2026, TermMode::Synchronized),
     (2027, TermMode::Graphemes),
@@ -56,15 +44,7 @@ const PRIVATE: [(u16, TermMode); 21] = [
     (2048, TermMode::InBandResize),
 ];
 
-const ANSI: [(u16, TermMode); 4] =
-    [(2, TermMode::KeyboardLock), (4, TermMode::Insert), (12, TermMode::NoEcho), (20, TermMode::NewLine)];
-
-/// Private modes that are remembered and reported, but have no effect here.
-const REMEMBERED: [u16; 10] = [4, 18, 19, 35, 42, 67, 1034, 1035, 1036, 1039];
-const REMEMBERED_SHIFT: usize = 32;
-
-/// ANSI modes that are known and cannot be set.
-const NEVER: [u16; 12] = [1, 5, 7, 10, 11, 13, 14, 15, 16, 17, 18, 19];
+const ANSI: [(u16, TermMode); 2] = [(4, TermMode::Insert), (20, TermMode::NewLine)];
 
 /// The switch with this number after `?`.
 pub(crate) fn private(number: u16) -> Option<TermMode> {
@@ -76,20 +56,13 @@ pub(crate) fn ansi(number: u16) -> Option<TermMode> {
     ANSI.iter().find(|(n, _)| *n == number).map(|(_, mode)| *mode)
 }
 
-/// Whether an ANSI mode is known to be always off.
-pub(crate) fn is_never_set(number: u16) -> bool {
-    NEVER.contains(&number)
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ModeSet(pub(crate) u64);
+pub(crate) struct ModeSet(pub(crate) u32);
 
 impl Default for ModeSet {
     fn default() -> Self {
         let mut set = Self(0);
-        for mode in
-            [TermMode::Autowrap, TermMode::CursorVisible, TermMode::AlternateScroll, TermMode::Graphemes]
-        {
+        for mode in [TermMode::Autowrap, TermMode::CursorVisible, TermMode::AlternateScroll, TermMode::Graphemes] {
             set.set(mode, true);
         }
         set
@@ -103,24 +76,8 @@ impl ModeSet {
     }
 
     pub(crate) fn set(&mut self, mode: TermMode, on: bool) {
-        self.set_bit(mode as usize, on);
-    }
-
-    fn set_bit(&mut self, bit: usize, on: bool) {
-        self.0 = self.0 & !(1 << bit) | u64::from(on) << bit;
-    }
-
-    /// The state of a private mode that is only remembered.
-    pub(crate) fn remembered(self, number: u16) -> Option<bool> {
-        let at = REMEMBERED.iter().position(|n| *n == number)?;
-        Some(self.0 >> (REMEMBERED_SHIFT + at) & 1 == 1)
-    }
-
-    /// Remembers the state of a private mode; does nothing with a number that is not known.
-    pub(crate) fn remember(&mut self, number: u16, on: bool) {
-        if let Some(at) = REMEMBERED.iter().position(|n| *n == number) {
-            self.set_bit(REMEMBERED_SHIFT + at, on);
-        }
+        let bit = mode as u8;
+        self.0 = self.0 & !(1 << bit) | u32::from(on) << bit;
     }
 }
 

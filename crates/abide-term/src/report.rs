@@ -4,8 +4,10 @@ use crate::modes::TermMode;
 use crate::options::Rgb;
 use crate::parse::params::Params;
 use crate::parse::sgr;
+use crate::screen::cell::{Attrs, Cell, Underline};
+use crate::screen::print::cell_text;
 use crate::text::{hex, unhex};
-use crate::vt::{CharacterProtection, Vt};
+use crate::vt::Vt;
 
 /// What XTGETTCAP answers, by terminfo or termcap name.
 const CAPABILITIES: [(&str, &str); 9] = [
@@ -22,35 +24,25 @@ const CAPABILITIES: [(&str, &str); 9] = [
 
 impl Vt {
     fn csi_reply(&mut self, body: &str) {
-        let start: &[u8] = if self.eight_bit { b"\x9b" } else { b"\x1b[" };
-        self.outbox.reply(&[start, body.as_bytes()].concat());
+        self.outbox.reply(format!("\x1b[{body}").as_bytes());
     }
 
     pub(crate) fn dcs_reply(&mut self, body: &str) {
-        self.string_reply(b"\x90", b"\x1bP", body);
+        self.outbox.reply(format!("\x1bP{body}\x1b\\").as_bytes());
     }
 
     /// An OSC reply, ended the way the question was.
     pub(crate) fn osc_reply(&mut self, body: &str, bell: bool) {
-        if bell {
-            self.outbox.reply(&[b"\x1b]", body.as_bytes(), b"\x07"].concat());
-        } else {
-            self.string_reply(b"\x9d", b"\x1b]", body);
-        }
+        let end = if bell { "\x07" } else { "\x1b\\" };
+        self.outbox.reply(format!("\x1b]{body}{end}").as_bytes());
     }
 
-    fn string_reply(&mut self, start8: &[u8], start7: &[u8], body: &str) {
-        let (start, end): (&[u8], &[u8]) =
-            if self.eight_bit { (start8, b"\x9c") } else { (start7, b"\x1b\\") };
-        self.outbox.reply(&[start, body.as_bytes(), end].concat());
-    }
-
-    /// DA1, DA2 and DA3: a VT520 with what we have of its options, and colour.
+    /// DA1, DA2 and DA3: a VT520 with side margins (tmux uses them where they are named here) and colour.
     pub(crate) fn device_attributes(&mut self, marker: u8) {
         match marker {
             b'>' => self.csi_reply(">64;380;0c"),
             b'=' => self.dcs_reply("!|00000000"),
-            _ => self.csi_reply("?65;1;6;9;15;17;18;21;22;28c"),
+            _ => self.csi_reply("?65;21;22c"),
         }
     }
 
@@ -78,16 +70,6 @@ impl Vt {
                 let (x, y) = self.reported_position();
                 format!("?{y};{x};1R")
             }
-            // No printer; user-defined keys locked; North American keyboard; no locator; no errors; one session.
-            15 => "?13n".into(),
-            25 => "?21n".into(),
-            26 => "?27;1;0;0n".into(),
-            53 | 55 => "?50n".into(),
-            56 => "?57;0n".into(),
-            62 => "0*{".into(),
-            63 => return self.dcs_reply(&format!("{}!~0000", params.get(1))),
-            75 => "?70n".into(),
-            85 => "?83n".into(),
             996 => self.color_scheme(),
             _ => return,
         };
@@ -119,9 +101,6 @@ impl Vt {
 
     /// DECRQM.
     pub(crate) fn mode_report(&mut self, number: u16, private: bool) {
-        if self.level < 3 {
-            return;
-        }
         let reply = if private {
             format!("?{number};{}$y", self.private_mode_state(number))
         } else {
@@ -130,17 +109,39 @@ impl Vt {
         self.csi_reply(&reply);
     }
 
-    /// DECREQTPARM.
-    pub(crate) fn terminal_parameters(&mut self, request: u16) {
-        if request < 2 {
-            self.csi_reply(&format!("{};1;1;128;128;1;0x", request + 2));
+    /// DECRQCRA: the sum that xterm computes over a rectangle. No program needs it, but the public test suites read the
+    /// screen with it.
+    pub(crate) fn checksum_report(&mut self, params: &Params) {
+        let area = self.addressable();
+        let first = |i: usize, origin: usize| origin + usize::from(params.or(i, 1)) - 1;
+        let end = |i: usize, origin: usize, last: usize| match params.get(i) {
+            0 => last + 1,
+            n => (origin + usize::from(n)).min(last + 1),
+        };
+        let columns = first(3, area.left)..end(5, area.left, area.right);
+        let mut sum = 0u16;
+        for y in first(2, area.top)..end(4, area.top, area.bottom) {
+            // Blanks count only when something follows them, except for the first cell of the row.
+            let cells = self.grid.row(y).get(columns.clone()).unwrap_or_default();
+            let blanks = cells.iter().rev().take_while(|cell| self.checksum_of(cell) == 0x20).count();
+            let counted = &cells[..(cells.len() - blanks).max(1).min(cells.len())];
+            sum = counted.iter().fold(sum, |sum, cell| sum.wrapping_add(self.checksum_of(cell)));
         }
+        self.dcs_reply(&format!("{}!~{:04X}", params.get(0), sum.wrapping_neg()));
     }
 
-    /// DECRQCRA.
-    pub(crate) fn checksum_report(&mut self, params: &Params) {
-        let sum = self.checksum(params);
-        self.dcs_reply(&format!("{}!~{sum:04X}", params.get(0)));
+    fn checksum_of(&self, cell: &Cell) -> u16 {
+        let mut buf = [0; 4];
+        let text = cell_text(&self.clusters, cell, &mut buf);
+        let code = text.chars().next().map_or(0x20, |c| c as u32 as u16);
+        let style = cell.style();
+        let weights = [
+            (style.underline != Underline::None, 0x10),
+            (style.attrs.contains(Attrs::INVERSE), 0x20),
+            (style.attrs.contains(Attrs::BLINK), 0x40),
+            (style.attrs.contains(Attrs::BOLD), 0x80),
+        ];
+        weights.iter().filter(|(on, _)| *on).fold(code, |sum, (_, weight)| sum.wrapping_add(*weight))
     }
 
     /// XTWINOPS: reports. What would move or resize the window is not a program's business here, and the titles are
@@ -195,16 +196,7 @@ impl Vt {
             b"m" => sgr::report(&self.pen),
             b"r" => format!("{};{}", margins.top + 1, margins.bottom + 1),
             b"s" => format!("{};{}", margins.left + 1, margins.right + 1),
-            b"t" | b"*|" => self.rows().to_string(),
-            b"$|" => self.cols().to_string(),
             b" q" => self.cursor_style.max(1).to_string(),
-            b"\"q" => {
-                let protects = self.pen.attrs().contains(crate::screen::cell::Attrs::PROTECTED);
-                u8::from(protects && self.protection == CharacterProtection::Dec).to_string()
-            }
-            b"\"p" => format!("6{};{}", self.level, u8::from(!self.eight_bit)),
-            b"*x" => (u8::from(self.rectangle_extent) * 2).to_string(),
-            b"$}" | b"$~" => "0".into(),
             _ => return self.dcs_reply("0$r"),
         };
         let setting = String::from_utf8_lossy(setting);

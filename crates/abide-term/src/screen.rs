@@ -7,7 +7,6 @@ pub(crate) mod interner;
 pub(crate) mod line;
 pub(crate) mod motion;
 pub(crate) mod print;
-pub(crate) mod rect;
 pub(crate) mod reflow;
 pub(crate) mod resize;
 pub(crate) mod scrollback;

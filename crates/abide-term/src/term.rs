@@ -1,6 +1,6 @@
 //! The terminal as its owner sees it.
 
-use crate::modes::{Modes, TermMode};
+use crate::modes::{TermMode, Modes};
 use crate::options::{Options, Rgb, Size};
 use crate::outbox::TermEvent;
 use crate::parse::parser::Parser;
@@ -138,7 +138,7 @@ impl Term {
     /// The style of a cell with the colours that the program gave to the palette and to text and background as such.
     #[must_use]
     pub fn shown_style(&self, cell: &Cell) -> Style {
-        self.vt.palette.shown(cell.look())
+        self.vt.palette.shown(cell.style())
     }
 
     /// Grows whenever the row may have changed.
@@ -194,7 +194,7 @@ impl Term {
             alternate_screen: vt.alternate,
             synchronized: vt.modes.has(TermMode::Synchronized),
             reverse_video: vt.modes.has(TermMode::ReverseVideo),
-            backspace_sends_bs: vt.modes.remembered(67) == Some(true),
+            backspace_sends_bs: vt.modes.has(TermMode::BackspaceSendsBs),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::colors::Palette;
 use crate::keyboard::Keyboard;
-use crate::modes::{ModeSet, MouseEncoding, MouseMode, TermMode};
+use crate::modes::{TermMode, ModeSet, MouseEncoding, MouseMode};
 use crate::options::{Options, Size};
 use crate::outbox::Outbox;
 use crate::parse::charset::Charsets;
@@ -46,17 +46,6 @@ impl Margins {
     }
 }
 
-/// Which family of functions respects protected characters: the one that protected the last of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum CharacterProtection {
-    #[default]
-    Off,
-    /// SPA and EPA: every erase function respects it.
-    Iso,
-    /// DECSCA: only the selective erase functions respect it.
-    Dec,
-}
-
 /// What DECSC keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SavedCursor {
@@ -85,11 +74,8 @@ pub(crate) struct Vt {
     pub(crate) charsets: Charsets,
     pub(crate) margins: Margins,
     pub(crate) modes: ModeSet,
-    /// Private modes stored by XTSAVE.
-    pub(crate) saved_modes: Vec<(u16, bool)>,
     pub(crate) mouse: MouseMode,
     pub(crate) mouse_encoding: MouseEncoding,
-    pub(crate) protection: CharacterProtection,
     /// Cursors saved on the primary and on the alternate screen.
     pub(crate) saved: [Option<SavedCursor>; 2],
     pub(crate) tabs: Tabs,
@@ -105,14 +91,6 @@ pub(crate) struct Vt {
     pub(crate) clusters: Interner,
     pub(crate) links: Interner,
     pub(crate) joins: JoinMemo,
-    /// Conformance level of DECSCL, 1 to 5.
-    pub(crate) level: u8,
-    /// C1 controls are single bytes, both ways: only a program that asked for them sends those.
-    pub(crate) eight_bit: bool,
-    /// DECSACE: attribute changes affect the rectangle rather than the stream of text.
-    pub(crate) rectangle_extent: bool,
-    /// XTCHECKSUM.
-    pub(crate) checksum_flags: u8,
     pub(crate) outbox: Outbox,
     /// Grows whenever something visible other than cells, cursor and modes changed.
     pub(crate) changes: u64,
@@ -135,10 +113,8 @@ impl Vt {
             charsets: Charsets::default(),
             margins: Margins::whole(size),
             modes: ModeSet::default(),
-            saved_modes: Vec::new(),
             mouse: MouseMode::None,
             mouse_encoding: MouseEncoding::X10,
-            protection: CharacterProtection::Off,
             saved: [None; 2],
             tabs: Tabs::default(),
             last_char: None,
@@ -151,10 +127,6 @@ impl Vt {
             clusters: Interner::new(MAX_CLUSTERS, MAX_CLUSTER_BYTES),
             links: Interner::new(usize::from(MAX_LINK), MAX_LINK_BYTES),
             joins: JoinMemo::default(),
-            level: 5,
-            eight_bit: false,
-            rectangle_extent: false,
-            checksum_flags: 0,
             outbox: Outbox::default(),
             changes: 0,
         }
@@ -333,9 +305,6 @@ impl Vt {
             (TermMode::Insert, false),
             (TermMode::Origin, false),
             (TermMode::Autowrap, true),
-            (TermMode::ReverseWrap, false),
-            (TermMode::ReverseWrapAll, false),
-            (TermMode::KeyboardLock, false),
             (TermMode::AppKeypad, false),
             (TermMode::AppCursorKeys, false),
             (TermMode::LeftRightMargins, false),
@@ -345,7 +314,6 @@ impl Vt {
         self.margins = Margins::whole(self.size);
         self.caret.pending = false;
         self.pen = Cell::default();
-        self.protection = CharacterProtection::Off;
         self.charsets = Charsets::default();
         self.saved[usize::from(self.alternate)] = None;
         self.cursor_style = 0;
@@ -361,7 +329,6 @@ impl Vt {
         self.soft_reset();
         self.keyboard = Keyboard::default();
         self.saved = [None; 2];
-        self.saved_modes.clear();
         self.modes = ModeSet::default();
         self.mouse = MouseMode::None;
         self.mouse_encoding = MouseEncoding::X10;
@@ -369,10 +336,6 @@ impl Vt {
         self.tabs = Tabs::default();
         self.last_char = None;
         self.palette = Palette::default();
-        self.level = 5;
-        self.eight_bit = false;
-        self.rectangle_extent = false;
-        self.checksum_flags = 0;
         self.changes += 1;
     }
 }

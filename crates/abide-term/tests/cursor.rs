@@ -135,21 +135,6 @@ fn backspace_stops_at_the_margin_and_leaves_the_pending_wrap() {
 }
 
 #[test]
-fn reverse_wrap_goes_back_over_wrapped_rows() {
-    assert_eq!(position("\x1b[?45h\x1b[1;79Habcd\x1b[4D"), (1, 79));
-    // The first step from a pending wrap only takes the wrap back.
-    assert_eq!(position("\x1b[?45h\x1b[1;79Hab\x08"), (1, 80));
-    // A row that ended by itself is not gone back over, except in the mode that wraps everywhere.
-    assert_eq!(position("\x1b[?45h\x1b[3;1H\x08"), (3, 1));
-    assert_eq!(position("\x1b[?1045h\x1b[3;1H\x08"), (2, 80));
-    assert_eq!(position("\x1b[?1045h\x1b[?7l\x1b[3;1H\x08"), (3, 1));
-    assert_eq!(position("\x1b[?1045h\x1b[?69h\x1b[5;10s\x1b[3;5H\x08"), (2, 10));
-    assert_eq!(position("\x1b[?1045h\x1b[?69h\x1b[5;10s\x1b[3;1H\x08"), (2, 10));
-    assert_eq!(position("\x1b[?1045h\x1b[2;5r\x1b[2;1H\x08"), (5, 80));
-    assert_eq!(position("\x1b[?45h\x1b[65535D\x1b[?1045h\x1b[65535D").0, 1);
-}
-
-#[test]
 fn tabs_stop_every_eight_columns_until_changed() {
     assert_eq!(position("\t\t"), (1, 17));
     assert_eq!(position("\x1b[2I"), (1, 17));
@@ -169,10 +154,9 @@ fn tabs_stop_at_the_right_margin_and_do_not_wrap() {
     assert_eq!(position("\x1b[?69h\x1b[5;30s\x1b[9;7H\x1b[9I"), (9, 30));
     assert_eq!(position("\x1b[?69h\x1b[5;30s\x1b[9;1H\x1b[9I"), (9, 30));
     assert_eq!(position("\x1b[?69h\x1b[5;30s\x1b[9;7H\x1b[2Z"), (9, 1));
-    // A tab in the last column leaves the wrap that is due; with the fix for more(1) it wraps first.
+    // A tab in the last column leaves the wrap that is due.
     let line = "x".repeat(80);
     assert_eq!(position(&format!("{line}\tz")), (2, 2));
-    assert_eq!(position(&format!("\x1b[?41h{line}\t")), (2, 9));
 }
 
 #[test]
@@ -184,9 +168,8 @@ fn the_saved_cursor_brings_back_position_look_charset_and_origin() {
         assert_eq!(term.row(0)[0].ch(), Some('─'));
         assert!(term.row(0)[0].attrs().contains(abide_term::Attrs::BOLD));
         assert_eq!(position(&format!("{save}{ORIGIN}{restore}\x1b[H")), (1, 1));
-        // Wrapping, inserting and reverse wrapping are not part of it.
+        // Wrapping is not part of it.
         assert_eq!(position(&format!("\x1b[?7h{save}\x1b[?7l{restore}\x1b[1;79Habcd")), (1, 80));
-        assert_eq!(position(&format!("\x1b[?1045h{save}\x1b[?1045l{restore}\x1b[2;1H\x08")), (2, 1));
     }
     // In the mode with side margins, CSI s sets them instead.
     assert_eq!(position("\x1b[3;2H\x1b[s\x1b[?69h\x1b[1;10s\x1b[6;5H\x1b[s\x1b[5;4H\x1b[u"), (3, 2));

@@ -1,4 +1,4 @@
-//! Erasing, inserting, deleting, scrolling, rectangles.
+//! Erasing, inserting, deleting, scrolling.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
@@ -18,6 +18,8 @@ fn erasing_in_a_line_takes_its_side_of_the_cursor() {
     shows(&format!("{line}\x1b[1K"), &[".....fghij"]);
     shows(&format!("{line}\x1b[2K"), &[".........."]);
     shows(&format!("{line}\x1b[7K"), &["abcdefghij"]);
+    // Nothing is protected here, so the selective function does the same.
+    shows(&format!("{line}\x1b[?K"), &["abcd......"]);
     shows(&format!("abcdefghij{MARGINS}\x1b[1;5H\x1b[2K"), &[".........."]);
 }
 
@@ -46,25 +48,6 @@ fn erasing_characters_ignores_margins_and_does_not_move() {
     shows("abcdefg\x1b[?69h\x1b[2;4s\x1b[1;3H\x1b[4X", &["ab....g"]);
     shows("abcdefg\x1b[H\x1b[99X", &["......."]);
     assert_eq!(position("abc\x1b[H\x1b[2X"), (1, 1));
-}
-
-#[test]
-fn protected_characters_survive_the_erasing_that_respects_them() {
-    // DECSCA: only the selective functions.
-    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[?2J", &["ab.."]);
-    shows("\x1b[1\"qab\x1b[2\"qcd\x1b[H\x1b[?K", &["ab.."]);
-    shows("a\x1b[1\"qb\x1b[0\"qc\x1b[?1K", &[".b.."]);
-    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[2J", &["...."]);
-    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[H\x1b[4X", &["...."]);
-    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[1;1;1;4${", &["ab.."]);
-    shows("\x1b[1\"qab\x1b[0\"qcd\x1b[1;1;1;4$z", &["...."]);
-    // SPA and EPA: all but the selective functions.
-    shows("ab\x1bVc\x1bW\x1b[H\x1b[J", &["..c"]);
-    shows("ab\x1bVc\x1bW\x1b[2K", &["..c"]);
-    shows("ab\x1bVc\x1bW\x1b[H\x1b[3X", &["..c"]);
-    shows("ab\x1bVc\x1bW\x1b[?2J", &["..."]);
-    // Protection is a property of the pen that a soft reset takes away.
-    shows("\x1b[1\"q\x1b[!pX\x1b[?2J", &["."]);
 }
 
 #[test]
@@ -109,61 +92,6 @@ fn scrolling_moves_what_is_inside_the_margins() {
     edits("\x1b[2;4r\x1b[2S", &["abcde", "pQRSt", ".....", ".....", "uvwxy"]);
     edits("\x1b[2;4r\x1b[2^", &["abcde", ".....", ".....", "fGHIj", "uvwxy"]);
     edits("\x1b[99S", &[".....", ".....", ".....", ".....", "....."]);
-}
-
-#[test]
-fn columns_are_inserted_and_deleted_in_every_row_of_the_margins() {
-    edits("\x1b[1;2H\x1b['}", &["a.bcde", "f.GHIj", "k.LMNo", "p.QRSt", "u.vwxy"]);
-    edits("\x1b[1;2H\x1b[2'~", &["ade..", "fIj..", "kNo..", "pSt..", "uxy.."]);
-    edits(&format!("{MARGINS}\x1b[2;3H\x1b['}}"), &["abcde", "fG.Hj", "kL.Mo", "pQ.Rt", "uvwxy"]);
-    edits(&format!("{MARGINS}\x1b[2;3H\x1b['~"), &["abcde", "fGI.j", "kLN.o", "pQS.t", "uvwxy"]);
-    edits(&format!("{MARGINS}\x1b[2;1H\x1b[9'~"), &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
-}
-
-#[test]
-fn forward_and_back_index_scroll_sideways_at_the_margins() {
-    edits(&format!("{MARGINS}\x1b[3;2H\x1b6"), &["abcde", "f.GHj", "k.LMo", "p.QRt", "uvwxy"]);
-    edits(&format!("{MARGINS}\x1b[3;4H\x1b9"), &["abcde", "fHI.j", "kMN.o", "pRS.t", "uvwxy"]);
-    assert_eq!(position("\x1b[6;5H\x1b6"), (6, 4));
-    assert_eq!(position("\x1b[6;5H\x1b9"), (6, 6));
-    assert_eq!(position("\x1b[?69h\x1b[3;5s\x1b[1;2H\x1b6"), (1, 1));
-    assert_eq!(position("\x1b[?69h\x1b[3;5s\x1b[1;6H\x1b9"), (1, 7));
-    shows("x\x1b[H\x1b6", &[".x"]);
-}
-
-#[test]
-fn rectangles_are_filled_erased_and_copied() {
-    edits("\x1b[33;2;2;4;4$x", &["abcde", "f!!!j", "k!!!o", "p!!!t", "uvwxy"]);
-    edits("\x1b[2;2;4;4$z", &["abcde", "f...j", "k...o", "p...t", "uvwxy"]);
-    edits("\x1b[33;5;5;4;4$x", &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
-    edits("\x1b[2;2;4;4;1;1;1;1$v", &["GHIde", "LMNIj", "QRSNo", "pQRSt", "uvwxy"]);
-    edits("\x1b[2;2;4;4;1;3;3;1$v", &["abcde", "fGHIj", "kLGHI", "pQLMN", "uvQRS"]);
-    edits("\x1b[2;2;1;1;1;4;4;1$v", &["abcde", "fGHIj", "kLMNo", "pQRSt", "uvwxy"]);
-    // In origin mode they count from the margins and are cut to them.
-    edits(&format!("{MARGINS}\x1b[?6h\x1b[33;1;1;9;9$x"), &["abcde", "f!!!j", "k!!!o", "p!!!t", "uvwxy"]);
-    // Otherwise margins mean nothing to them, and the screen is the limit.
-    edits(&format!("{MARGINS}\x1b[33;4;4;99;99$x"), &["abcde", "fGHIj", "kLMNo", "pQR!!", "uvw!!"]);
-    let term = fed("\x1b[33$x");
-    assert_eq!(term.row(24)[79].ch(), Some('!'));
-    assert_eq!(position("\x1b[3;3H\x1b[33;2;2;4;4$x"), (3, 3));
-}
-
-#[test]
-fn attributes_of_a_rectangle_or_stream_are_changed() {
-    let bold =
-        |term: &abide_term::Term, x: usize, y: u16| term.row(y)[x].attrs().contains(abide_term::Attrs::BOLD);
-    let rectangle = fed(&format!("{LETTERS}\x1b[2*x\x1b[2;2;3;3;1$r"));
-    assert_eq!(
-        [(1, 1), (2, 2), (3, 1), (0, 2)].map(|(x, y)| bold(&rectangle, x, y)),
-        [true, true, false, false]
-    );
-    let stream = fed(&format!("{LETTERS}\x1b[2;2;3;3;1$r"));
-    assert_eq!(
-        [(1, 1), (79, 1), (0, 2), (3, 2)].map(|(x, y)| bold(&stream, x, y)),
-        [true, true, true, false]
-    );
-    let toggled = fed("\x1b[1mab\x1b[mcd\x1b[1;1;1;4;1$t");
-    assert_eq!([0, 1, 2, 3].map(|x| bold(&toggled, x, 0)), [false, false, true, true]);
 }
 
 #[test]

@@ -86,7 +86,6 @@ fn a_soft_reset_restores_modes_and_keeps_the_screen() {
     assert_eq!(position("\x1b[3;4r\x1b[?6h\x1b[!p\x1b[H"), (1, 1));
     assert_eq!(position("\x1b[3;4r\x1b[!p\x1b[4H\r\n"), (5, 1));
     assert_eq!(position("\x1b[?69h\x1b[5;6s\x1b[!p\x1b[5;5Hab"), (5, 7));
-    assert_eq!(position("\x1b[?1045h\x1b[!p\x1b[2;1H\x08"), (2, 1));
     assert_eq!(position("\x1b[?7l\x1b[!p\x1b[1;79Hxxx"), (2, 2));
 }
 
@@ -103,38 +102,9 @@ fn a_hard_reset_restores_everything_but_keeps_the_scrollback() {
 }
 
 #[test]
-fn private_modes_are_saved_and_restored() {
-    assert_eq!(position("\x1b[?7s\x1b[?7l\x1b[?7r\x1b[1;79Hxxx"), (2, 2));
-    assert_eq!(position("\x1b[?7l\x1b[?7s\x1b[?7h\x1b[?7r\x1b[1;79Hxxx"), (1, 80));
-    assert_eq!(fed("\x1b[?1000h\x1b[?1000s\x1b[?1000l\x1b[?1000r").modes().mouse, MouseMode::Normal);
-}
-
-#[test]
-fn column_mode_has_its_side_effects_only_when_allowed() {
-    shows("\x1b[?40hxyz\x1b[?3h", &["..."]);
-    shows("xyz\x1b[?3h", &["xyz"]);
-    assert_eq!(position("\x1b[?40h\x1b[5;7r\x1b[6;6H\x1b[?3h"), (1, 1));
-    shows("\x1b[65;1\"p\x1b[?40;95h1\x1b[?3h", &["1"]);
-    shows("\x1b[64;1\"p\x1b[?40;95h1\x1b[?3h", &["."]);
-}
-
-#[test]
-fn the_conformance_level_takes_features_away() {
-    assert_eq!(common::reply("\x1b[62;1\"p\x1b[4$p"), "");
-    assert_eq!(common::reply("\x1b[63;1\"p\x1b[4$p"), "^[4;2$y");
-    assert_eq!(position("\x1b[63;1\"p\x1b[?69h\x1b[5;6s\x1b[1;5Habc"), (1, 8));
-    assert_eq!(position("\x1b[64;1\"p\x1b[?69h\x1b[5;6s\x1b[1;5Habc"), (2, 6));
-    shows("x\x1b[61\"p", &["."]);
-}
-
-#[test]
 fn character_sets_are_designated_and_shifted_to() {
     shows("\x1b(0lqk\x1b(B", &["┌─┐"]);
     shows("\x1b)0a\x0eq\x0fq", &["a─q"]);
-    shows("\x1b*0\x1bNqq", &["─q"]);
-    shows("\x1b+0\x1bOqq", &["─q"]);
-    shows("\x1b*0\x1bnq\x0fq", &["─q"]);
-    shows("\x1b(A#", &["£"]);
     shows("\x1b(0é", &["é"]);
 }
 

@@ -317,7 +317,7 @@ fn colours_that_a_program_changes_are_shown_in_its_own_pane_until_it_gives_them_
     let looks = |bench: &mut Bench| {
         bench.draw();
         bench.check().unwrap();
-        [0, 1, 5].map(|x| bench.outer.row(0)[x].look()).map(|look| (look.fg, look.bg))
+        [0, 1, 5].map(|x| bench.outer.row(0)[x].style()).map(|look| (look.fg, look.bg))
     };
     let (red, blue, plain) = (Color::Indexed(1), Color::Indexed(4), (Color::Default, Color::Default));
     assert_eq!(looks(&mut bench), [(red, blue), plain, (red, blue)]);

@@ -14,7 +14,7 @@ use crate::screen::line;
 use crate::screen::scrollback::ScrollbackPage;
 use crate::term::Term;
 
-const MAGIC: &[u8; 8] = b"abterm\0\x03";
+const MAGIC: &[u8; 8] = b"abterm\0\x04";
 const SUM_LEN: usize = 8;
 
 impl Term {
@@ -151,7 +151,7 @@ mod tests {
     fn sample() -> Vec<u8> {
         let mut term = Term::new(Size { cols: 12, rows: 3 }, Options::default());
         term.feed("\x1b[?1049h\x1b[1;31m漢e\u{301}\x1b]8;;http://x/\x07link\x1b[?1049l".as_bytes());
-        term.feed("\x1b]2;title\x07\x1b]4;1;#123\x07\x1b[22t\x1b7\x1b[?7s\x1b[>1u".as_bytes());
+        term.feed("\x1b]2;title\x07\x1b]4;1;#123\x07\x1b[22t\x1b7\x1b[>1u".as_bytes());
         (0..20).for_each(|n| term.feed(format!("line {n} \x1b[3{}m👍🏽 goes on\r\n", n % 8).as_bytes()));
         term.feed(b"\x1b]7501;state=idle:app=x\x07\x1b[12;3");
         term.dump()

@@ -10,10 +10,9 @@ use crate::parse::charset::{Charset, Charsets};
 use crate::parse::params::Params;
 use crate::parse::parser::{MAX_CLIPBOARD, ParserState};
 use crate::status::{ProgramStatus, parse_state};
-use crate::switch::MAX_SAVED;
 use crate::term::Term;
 use crate::titles::MAX_STACK;
-use crate::vt::{Caret, CharacterProtection, Margins, SavedCursor};
+use crate::vt::{Caret, Margins, SavedCursor};
 
 /// A part of the state.
 pub(crate) struct StatePart {
@@ -80,16 +79,14 @@ fn load_caret(r: &mut ByteReader) -> Option<Caret> {
 fn save_charsets(charsets: &Charsets, w: &mut Writer) {
     charsets.sets.iter().for_each(|set| w.u8(*set as u8));
     w.u8(charsets.active);
-    w.option(charsets.single, Writer::u8);
 }
 
 fn load_charsets(r: &mut ByteReader) -> Option<Charsets> {
-    let mut sets = [Charset::Ascii; 4];
+    let mut sets = [Charset::Ascii; 2];
     for set in &mut sets {
         *set = Charset::from_u8(r.u8()?);
     }
-    let charsets = Charsets { sets, active: r.u8()?, single: r.option(ByteReader::u8)? };
-    (charsets.active < 4 && charsets.single.is_none_or(|n| n < 4)).then_some(charsets)
+    Some(Charsets { sets, active: r.u8()?.min(1) })
 }
 
 fn save_cursor(term: &Term, w: &mut Writer) {
@@ -97,7 +94,6 @@ fn save_cursor(term: &Term, w: &mut Writer) {
     save_caret(vt.caret, w);
     w.pen(vt.pen);
     save_charsets(&vt.charsets, w);
-    w.u8(vt.protection as u8);
     w.option(vt.last_char, |w, c| w.u32(c as u32));
     w.u8(vt.cursor_style);
 }
@@ -108,11 +104,6 @@ fn load_cursor(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     vt.caret = Some(caret).filter(|caret| caret.x < vt.cols() && caret.y < vt.rows())?;
     vt.pen = r.pen()?;
     vt.charsets = load_charsets(r)?;
-    vt.protection = match r.u8()? {
-        0 => CharacterProtection::Off,
-        1 => CharacterProtection::Iso,
-        _ => CharacterProtection::Dec,
-    };
     vt.last_char = r.option(|r| char::from_u32(r.u32()?).filter(|c| !c.is_control()))?;
     vt.cursor_style = r.u8()?.min(6);
     Some(())
@@ -137,33 +128,19 @@ fn load_margins(term: &mut Term, r: &mut ByteReader) -> Option<()> {
 
 fn save_modes(term: &Term, w: &mut Writer) {
     let vt = &term.vt;
-    w.u64(vt.modes.0);
+    w.u32(vt.modes.0);
     w.u8(vt.mouse as u8);
     w.u8(vt.mouse_encoding as u8);
-    w.usize(vt.saved_modes.len());
-    for (number, on) in &vt.saved_modes {
-        w.u16(*number);
-        w.bool(*on);
-    }
     w.bool(vt.alternate);
-    w.u8(vt.level);
-    w.bool(vt.eight_bit);
-    w.bool(vt.rectangle_extent);
-    w.u8(vt.checksum_flags);
 }
 
 fn load_modes(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let vt = &mut term.vt;
-    vt.modes = ModeSet(r.u64()?);
+    vt.modes = ModeSet(r.u32()?);
     vt.mouse = MouseMode::from_u8(r.u8()?);
     vt.mouse_encoding = MouseEncoding::from_u8(r.u8()?);
-    vt.saved_modes = r.list(MAX_SAVED, |r| Some((r.u16()?, r.bool()?)))?;
     vt.alternate = r.bool()?;
     vt.keyboard.switch(vt.alternate);
-    vt.level = r.u8()?.clamp(1, 5);
-    vt.eight_bit = r.bool()?;
-    vt.rectangle_extent = r.bool()?;
-    vt.checksum_flags = r.u8()?;
     Some(())
 }
 

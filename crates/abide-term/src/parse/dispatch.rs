@@ -5,17 +5,10 @@ use crate::outbox::TermEvent;
 use crate::parse::charset::Charset;
 use crate::parse::parser::Sequence;
 use crate::parse::sgr;
-use crate::screen::cell::Attrs;
 use crate::screen::tabs::Tabs;
-use crate::vt::{CharacterProtection, Vt};
+use crate::vt::Vt;
 
 impl Vt {
-    /// A character past ASCII.
-    pub(crate) fn print(&mut self, c: char) {
-        self.charsets.single = None;
-        self.print_char(c);
-    }
-
     /// A C0 control.
     #[inline]
     pub(crate) fn control(&mut self, byte: u8) {
@@ -34,10 +27,8 @@ impl Vt {
     /// `ESC` with at most one intermediate (0 for none) and a final byte.
     pub(crate) fn escape(&mut self, intermediate: u8, last: u8) {
         match (intermediate, last) {
-            (0, b'6') => self.back_index(),
             (0, b'7') => self.save_cursor(),
             (0, b'8') => self.restore_cursor(),
-            (0, b'9') => self.forward_index(),
             (0, b'=') => self.modes.set(TermMode::AppKeypad, true),
             (0, b'>') => self.modes.set(TermMode::AppKeypad, false),
             (0, b'D') => {
@@ -53,21 +44,11 @@ impl Vt {
                 self.reverse_index();
                 self.caret.pending = false;
             }
-            (0, b'N') => self.charsets.single = Some(2),
-            (0, b'O') => self.charsets.single = Some(3),
-            (0, b'V') => self.protect(CharacterProtection::Iso, true),
-            (0, b'W') => self.protect(CharacterProtection::Iso, false),
             (0, b'Z') => self.device_attributes(0),
             (0, b'c') => self.hard_reset(),
-            (0, b'n') => self.charsets.active = 2,
-            (0, b'o') => self.charsets.active = 3,
-            (b' ', b'F') => self.eight_bit = false,
-            (b' ', b'G') => self.eight_bit = true,
             (b'#', b'8') => self.alignment_pattern(),
             (b'(', set) => self.charsets.sets[0] = Charset::from_final(set),
-            (b')' | b'-', set) => self.charsets.sets[1] = Charset::from_final(set),
-            (b'*' | b'.', set) => self.charsets.sets[2] = Charset::from_final(set),
-            (b'+' | b'/', set) => self.charsets.sets[3] = Charset::from_final(set),
+            (b')', set) => self.charsets.sets[1] = Charset::from_final(set),
             _ => {}
         }
     }
@@ -112,8 +93,8 @@ impl Vt {
             b'G' | b'`' => self.move_to_column(params.count(0) - 1),
             b'H' | b'f' => self.move_to(params.count(1) - 1, params.count(0) - 1),
             b'I' => self.tab(params.count(0)),
-            b'J' => self.erase_display(params.get(0), false),
-            b'K' => self.erase_line(params.get(0), false),
+            b'J' => self.erase_display(params.get(0)),
+            b'K' => self.erase_line(params.get(0)),
             b'L' => self.insert_lines(params.count(0)),
             b'M' => self.delete_lines(params.count(0)),
             b'P' => self.delete_cells(params.count(0)),
@@ -140,7 +121,6 @@ impl Vt {
             b's' => self.save_cursor(),
             b't' => self.window_operation(params),
             b'u' => self.restore_cursor(),
-            b'x' => self.terminal_parameters(params.get(0)),
             _ => {}
         }
     }
@@ -149,15 +129,14 @@ impl Vt {
     fn csi_private(&mut self, sequence: &Sequence) {
         let params = &sequence.params;
         match sequence.last {
-            b'J' => self.erase_display(params.get(0), true),
-            b'K' => self.erase_line(params.get(0), true),
+            // Nothing can be protected from erasing, so the selective functions are the same as the others.
+            b'J' => self.erase_display(params.get(0)),
+            b'K' => self.erase_line(params.get(0)),
             b'W' if params.get(0) == 5 => self.tabs = Tabs::default(),
             b'h' => params.values().iter().for_each(|n| self.set_private_mode(*n, true)),
             b'l' => params.values().iter().for_each(|n| self.set_private_mode(*n, false)),
             b'm' if params.get(0) == 4 => self.modify_other_keys_report(),
             b'n' => self.private_status_report(params),
-            b'r' => params.values().iter().for_each(|n| self.restore_mode(*n)),
-            b's' => params.values().iter().for_each(|n| self.save_mode(*n)),
             b'u' => self.keyboard_report(),
             _ => {}
         }
@@ -186,29 +165,12 @@ impl Vt {
         let params = &sequence.params;
         match (marker, intermediate, sequence.last) {
             (0, b'!', b'p') => self.soft_reset(),
-            (0, b'"', b'p') => self.set_level(params.get(0), params.get(1)),
-            (0, b'"', b'q') => self.protect(CharacterProtection::Dec, params.get(0) == 1),
             (0, b' ', b'q') => self.cursor_style = params.get(0).min(6) as u8,
             (0, b'$', b'p') => self.mode_report(params.get(0), false),
             (b'?', b'$', b'p') => self.mode_report(params.get(0), true),
-            (0, b'$', b'r') => self.restyle_rect(params, false),
-            (0, b'$', b't') => self.restyle_rect(params, true),
-            (0, b'$', b'v') => self.copy_rect(params),
-            (0, b'$', b'x') => self.fill_rect(params),
-            (0, b'$', b'z') => self.erase_rect(params, false),
-            (0, b'$', b'{') => self.erase_rect(params, true),
-            (0, b'*', b'x') => self.rectangle_extent = params.get(0) == 2,
             (0, b'*', b'y') => self.checksum_report(params),
-            (0, b'#', b'y') => self.checksum_flags = params.get(0) as u8,
-            (0, b'\'', b'}') => self.insert_columns(params.count(0)),
-            (0, b'\'', b'~') => self.delete_columns(params.count(0)),
             _ => {}
         }
-    }
-
-    fn protect(&mut self, kind: CharacterProtection, on: bool) {
-        self.protection = kind;
-        self.pen.set_attr(Attrs::PROTECTED, on);
     }
 
     fn clear_tabs(&mut self, which: u16) {
@@ -216,15 +178,6 @@ impl Vt {
             0 => self.tabs.set(self.caret.x, false),
             3 => self.tabs = Tabs::none(),
             _ => {}
-        }
-    }
-
-    /// DECSCL, which also resets the terminal.
-    fn set_level(&mut self, level: u16, controls: u16) {
-        if let 61..=65 = level {
-            self.hard_reset();
-            self.level = (level - 60) as u8;
-            self.eight_bit = level > 61 && controls != 1;
         }
     }
 }

@@ -18,8 +18,6 @@ const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 const ESC: u8 = 0x1b;
-/// The end of a string as a C1 control.
-const ST: u8 = 0x9c;
 
 /// A control sequence, or the header of a device control string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,11 +148,7 @@ impl Parser {
                     }
                     Decoded::Invalid(len) => {
                         at += len;
-                        if len == 1 && byte < 0xa0 && vt.eight_bit {
-                            self.escape(byte - 0x40, vt);
-                            return at;
-                        }
-                        vt.print(char::REPLACEMENT_CHARACTER);
+                        vt.print_char(char::REPLACEMENT_CHARACTER);
                     }
                     Decoded::Incomplete => {
                         let rest = &bytes[at..];
@@ -315,8 +309,8 @@ impl Parser {
     }
 
     fn string(&mut self, bytes: &[u8], vt: &mut Vt) -> usize {
-        let (osc, eight_bit) = (self.state == ParserState::Osc, vt.eight_bit);
-        let ends = |b: &u8| matches!(*b, ESC | CAN | SUB) || osc && *b == BEL || eight_bit && *b == ST;
+        let osc = self.state == ParserState::Osc;
+        let ends = |b: &u8| matches!(*b, ESC | CAN | SUB) || osc && *b == BEL;
         let len = bytes.iter().position(ends).unwrap_or(bytes.len());
         if self.state != ParserState::Ignore {
             self.collect(&bytes[..len]);
@@ -377,7 +371,7 @@ fn print_char(c: char, vt: &mut Vt) {
     // C1 controls written as UTF-8 are dropped: no program sends them on purpose, and text that holds one by
     // accident must not be able to start a sequence.
     if c >= '\u{a0}' {
-        vt.print(c);
+        vt.print_char(c);
     }
 }
 

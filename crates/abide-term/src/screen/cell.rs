@@ -62,8 +62,6 @@ impl Attrs {
     pub const HIDDEN: Self = Self(1 << 5);
     pub const STRIKE: Self = Self(1 << 6);
     pub const OVERLINE: Self = Self(1 << 7);
-    /// Not erased by the selective erase functions.
-    pub const PROTECTED: Self = Self(1 << 8);
 
     /// Whether all of `other` is set here.
     #[must_use]
@@ -143,12 +141,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// How the cell looks. Protection is between the program and its model; a terminal shows nothing of it.
-    pub fn look(&self) -> Style {
-        let style = self.style();
-        Style { attrs: style.attrs.with(Attrs::PROTECTED, false), ..style }
-    }
-
     /// The style of the cell.
     #[must_use]
     pub fn style(&self) -> Style {
@@ -287,20 +279,16 @@ impl Cell {
         self.content = if on { self.content | bits } else { self.content & !bits };
     }
 
-    /// Plain text with no attribute but protection and the link, which SGR does not govern.
+    /// Plain text with no attribute but the link, which SGR does not govern.
     pub(crate) fn reset_sgr(&mut self) {
-        let keep = self.content & (u32::from(Attrs::PROTECTED.0) << ATTR_SHIFT);
         let link = self.link_id();
-        *self = Self { content: keep, ..Self::default() };
+        *self = Self::default();
         self.set_link(link);
     }
 
-    /// Takes over the look of `pen`, keeping text, width, protection and link.
+    /// Takes over a style, keeping text, width and link.
     pub(crate) fn restyle(&mut self, style: Style) {
-        let protected = self.attrs().contains(Attrs::PROTECTED);
-        let keep = self.content & (CODE | KIND);
-        self.content = keep | u32::from(style.attrs.0) << ATTR_SHIFT;
-        self.set_attr(Attrs::PROTECTED, protected);
+        self.content = self.content & (CODE | KIND) | u32::from(style.attrs.0) << ATTR_SHIFT;
         self.set_fg(style.fg);
         self.set_bg(style.bg);
         self.set_underline_color(style.underline_color);

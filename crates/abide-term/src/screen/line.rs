@@ -315,16 +315,13 @@ impl LineDecoder<'_> {
         if mask & HAS_UNDERLINE_COLOR != 0 {
             style.underline_color = self.color();
         }
-        let mut protected = false;
         if mask & HAS_ATTRS != 0 {
             let bits = u16::from_le_bytes([self.byte(), self.byte()]);
             style.attrs = Attrs::from_bits(bits);
             style.underline = Underline::from_sgr(bits >> 12);
-            protected = style.attrs.contains(Attrs::PROTECTED);
         }
         self.pen = Cell::default();
         self.pen.restyle(style);
-        self.pen.set_attr(Attrs::PROTECTED, protected);
         if mask & HAS_LINK != 0 {
             let link = self.number().min(u32::from(MAX_LINK)) as u16;
             if self.ids {
@@ -368,7 +365,7 @@ mod tests {
         styled.set_bg(Color::Indexed(9));
         styled.set_underline(Underline::Curly);
         styled.set_underline_color(Color::Rgb(7, 8, 9));
-        styled.set_attr(Attrs::BOLD | Attrs::PROTECTED, true);
+        styled.set_attr(Attrs::BOLD | Attrs::OVERLINE, true);
         styled.set_link(300);
         let cluster = Cell::default().wide(CLUSTER_BASE + 5000);
         let mut cells = vec![styled.narrow('x' as u32); 50];

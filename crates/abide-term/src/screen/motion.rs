@@ -11,10 +11,8 @@ impl Vt {
 
     /// Moves to a row and column counted from 0 at the origin.
     pub(crate) fn move_to(&mut self, x: usize, y: usize) {
-        let area = self.addressable();
-        self.caret.x = (area.left + x).min(area.right);
-        self.caret.y = (area.top + y).min(area.bottom);
-        self.caret.pending = false;
+        self.move_to_column(x);
+        self.move_to_row(y);
     }
 
     pub(crate) fn move_to_column(&mut self, x: usize) {
@@ -61,41 +59,10 @@ impl Vt {
         self.caret.pending = false;
     }
 
-    /// Moves left, and in the reverse-wrap modes on to the end of the row above.
-    pub(crate) fn left(&mut self, mut n: usize) {
-        let wraps = self.modes.has(TermMode::Autowrap);
-        let wraps_all = wraps && self.modes.has(TermMode::ReverseWrapAll);
-        let wraps_back = wraps_all || wraps && self.modes.has(TermMode::ReverseWrap);
-        if wraps_back && self.caret.pending {
-            // The cursor is thought of as past the last column: the first step only brings it back.
-            n -= 1;
-        }
+    pub(crate) fn left(&mut self, n: usize) {
+        let left = if self.caret.x >= self.margins.left { self.margins.left } else { 0 };
+        self.caret.x = self.caret.x.saturating_sub(n).max(left);
         self.caret.pending = false;
-        // All places of the screen have been visited after that many steps.
-        n = n.min(self.cols() * self.rows());
-        loop {
-            let left = if self.caret.x >= self.margins.left { self.margins.left } else { 0 };
-            let step = n.min(self.caret.x - left);
-            self.caret.x -= step;
-            n -= step;
-            if n == 0 || !wraps_back || !self.back_to_row_above(wraps_all) {
-                return;
-            }
-            n -= 1;
-        }
-    }
-
-    fn back_to_row_above(&mut self, all: bool) -> bool {
-        let Margins { top, bottom, right, .. } = self.margins;
-        let y = self.caret.y;
-        self.caret.y = match y.checked_sub(1) {
-            _ if all && y == top => bottom,
-            Some(above) if all || y != top && self.grid.is_wrapped(above) => above,
-            None if all => self.rows() - 1,
-            _ => return false,
-        };
-        self.caret.x = right;
-        true
     }
 
     pub(crate) fn carriage_return(&mut self) {
@@ -113,9 +80,6 @@ impl Vt {
     }
 
     pub(crate) fn tab(&mut self, n: usize) {
-        if self.caret.pending && self.modes.has(TermMode::MoreFix) {
-            self.wrap();
-        }
         let last = if self.caret.x <= self.margins.right { self.margins.right } else { self.cols() - 1 };
         for _ in 0..n.min(self.cols()) {
             let x = self.tabs.next(self.caret.x, last);

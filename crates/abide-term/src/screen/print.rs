@@ -4,6 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::modes::TermMode;
+use crate::parse::charset::Charset;
 use crate::screen::cell::{CLUSTER_BASE, Cell};
 use crate::screen::grid::split_wide;
 use crate::vt::Vt;
@@ -25,13 +26,12 @@ impl Vt {
     /// Prints a run of bytes in 0x20..=0x7e.
     #[inline]
     pub(crate) fn print_text(&mut self, text: &[u8]) {
-        let simple = self.modes.has(TermMode::Autowrap)
-            && !self.modes.has(TermMode::Insert)
-            && self.charsets.is_ascii();
+        let charset = self.charsets.current();
+        let simple =
+            self.modes.has(TermMode::Autowrap) && !self.modes.has(TermMode::Insert) && charset == Charset::Ascii;
         if !simple {
             for &byte in text {
-                let c = self.charsets.map(byte);
-                self.print_char(c);
+                self.print_char(charset.map(byte));
             }
             return;
         }

@@ -75,12 +75,11 @@ pub fn full_text(term: &Term) -> String {
     out
 }
 
-/// Whether the last column was just written, so that the next character goes to the next row: with reverse wrapping, a
-/// step back only takes that back.
+/// Whether the last column was just written, so that the next character goes to the next row.
 pub fn wrap_is_due(term: &Term) -> bool {
-    let (x, mut term) = (term.cursor().x, term.clone());
-    term.feed(b"\x1b[?45h\x08");
-    x > 0 && term.cursor().x == x
+    let (cursor, mut term) = (term.cursor(), term.clone());
+    term.feed("\u{e000}".as_bytes());
+    cursor.x > 0 && term.row(cursor.y)[usize::from(cursor.x)].ch() != Some('\u{e000}')
 }
 
 /// Everything that says what later bytes do and what is seen, in a form that two terminals can be compared by.
