@@ -13,7 +13,6 @@
 mod ask;
 pub mod canvas;
 pub mod draw;
-pub mod keys;
 pub mod line;
 pub mod page;
 pub mod plain;

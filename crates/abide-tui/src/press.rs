@@ -1,7 +1,8 @@
 //! What a key does to a page: moves the operator in it, or answers it.
 
+use abide_term::input::keys::Key;
+
 use crate::draw::list_rows;
-use crate::keys::DialogKey;
 use crate::page::{Page, PageView};
 
 /// Columns and rows of the screen that the operator looks at.
@@ -11,34 +12,34 @@ type ScreenSize = (usize, usize);
 ///
 /// A digit only marks a row, so that `3` and Enter answer the same on every surface, and no single key typed a moment
 /// too late for somebody else decides anything that has not been given a letter of its own.
-pub fn press<A: Clone>(page: &Page<A>, view: &mut PageView, key: DialogKey, size: ScreenSize) -> Option<A> {
+pub fn press<A: Clone>(page: &Page<A>, view: &mut PageView, key: Key, size: ScreenSize) -> Option<A> {
     match key {
-        DialogKey::Quit => return Some(page.lost.0.clone()),
-        DialogKey::Esc if view.typing || !view.filter.is_empty() => clear(page, view),
-        DialogKey::Esc => return Some(page.esc.0.clone()),
-        DialogKey::Enter if view.typing => view.typing = false,
-        DialogKey::Enter => {
+        Key::Ctrl('c' | 'd') => return Some(page.lost.0.clone()),
+        Key::Escape if view.typing || !view.filter.is_empty() => clear(page, view),
+        Key::Escape => return Some(page.esc.0.clone()),
+        Key::Enter if view.typing => view.typing = false,
+        Key::Enter => {
             return match &page.enter {
                 Some((answer, _)) => Some(answer.clone()),
                 None => marked(page, view),
             };
         }
-        DialogKey::Backspace if view.typing => {
+        Key::Backspace if view.typing => {
             view.typing = view.filter.pop().is_some();
             filtered(page, view);
         }
-        DialogKey::Char(ch) if view.typing => {
+        Key::Char(ch) if view.typing => {
             view.filter.push(ch);
             filtered(page, view);
         }
-        DialogKey::Char(ch) => return character(page, view, ch, size),
-        DialogKey::Up => go(page, view, -1, size),
-        DialogKey::Down => go(page, view, 1, size),
-        DialogKey::Home => go(page, view, isize::MIN, size),
-        DialogKey::End => go(page, view, isize::MAX, size),
-        DialogKey::PageUp => turn(page, view, -1, size),
-        DialogKey::PageDown => turn(page, view, 1, size),
-        DialogKey::Backspace => {}
+        Key::Char(ch) => return character(page, view, ch, size),
+        Key::Up | Key::Ctrl('p') => go(page, view, -1, size),
+        Key::Down | Key::Ctrl('n') => go(page, view, 1, size),
+        Key::Home => go(page, view, isize::MIN, size),
+        Key::End => go(page, view, isize::MAX, size),
+        Key::PageUp => turn(page, view, -1, size),
+        Key::PageDown => turn(page, view, 1, size),
+        Key::Backspace | Key::Left | Key::Right | Key::Ctrl(_) | Key::Nothing | Key::Other => {}
     }
     None
 }

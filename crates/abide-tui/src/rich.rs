@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals::TerminalSignals;
 use abide_sys::terminal::{self, Terminal};
+use abide_term::input::key_stream::KeyStream;
+use abide_term::input::keys::Key;
 
 use crate::draw::draw;
-use crate::keys::{DialogKey, KeyDecoder};
 use crate::page::Page;
 use crate::press::press;
 use crate::surface::SMALLEST;
@@ -22,7 +23,7 @@ const NO_CURSOR: &[u8] = b"\x1b[?25l";
 pub(crate) struct Stage {
     terminal: Terminal,
     signals: TerminalSignals,
-    decoder: KeyDecoder,
+    keys: KeyStream,
     colour: bool,
     size: (usize, usize),
     /// What is on the screen, row by row.
@@ -30,7 +31,7 @@ pub(crate) struct Stage {
 }
 
 enum DialogEvent {
-    Keys(Vec<DialogKey>),
+    Keys(Vec<Key>),
     /// The screen has to be drawn anew.
     Redraw,
     /// Nobody is there any more, or nobody should be.
@@ -41,14 +42,8 @@ impl Stage {
     pub fn open(colour: bool) -> io::Result<Self> {
         let signals = TerminalSignals::take()?;
         let terminal = Terminal::open()?;
-        let mut stage = Self {
-            terminal,
-            signals,
-            decoder: KeyDecoder::default(),
-            colour,
-            size: (0, 0),
-            shown: Vec::new(),
-        };
+        let mut stage =
+            Self { terminal, signals, keys: KeyStream::default(), colour, size: (0, 0), shown: Vec::new() };
         stage.enter()?;
         stage.terminal.discard_typed();
         Ok(stage)
@@ -109,7 +104,7 @@ impl Stage {
                 PollFd::from_borrowed_fd(self.terminal.input(), PollFlags::IN),
                 PollFd::from_borrowed_fd(self.terminal.output(), more),
             ];
-            let until = self.decoder.waits().then(|| Instant::now() + ESCAPE);
+            let until = self.keys.is_holding().then(|| Instant::now() + ESCAPE);
             let ready = poll::wait(&mut fds, until)?;
             let [signals, input, output] = fds.map(|fd| !fd.revents().is_empty());
             if signals && let Some(event) = self.on_signal()? {
@@ -121,10 +116,10 @@ impl Stage {
             if input {
                 let mut typed = [0; 256];
                 let Ok(n) = self.terminal.read(&mut typed) else { return Ok(DialogEvent::Lost) };
-                return Ok(DialogEvent::Keys(self.decoder.push(&typed[..n])));
+                return Ok(DialogEvent::Keys(self.keys.feed(&typed[..n])));
             }
             if ready == 0 {
-                return Ok(DialogEvent::Keys(self.decoder.give_up().into_iter().collect()));
+                return Ok(DialogEvent::Keys(self.keys.flush()));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 use abide_model::decide::ExitChoice;
 use abide_model::leaving::Parting;
-use abide_tui::keys::KeyDecoder;
+use abide_term::input::key_stream::KeyStream;
 use abide_tui::page::Page;
 use abide_tui::press::press;
 use abide_tui::screens::{
@@ -26,9 +26,9 @@ const ESC: &str = "\x1b";
 
 /// What `typed` answers on a screen of the usual size; `None` while the question is still open.
 fn typed<A: Clone>(page: &Page<A>, typed: &str) -> Option<A> {
-    let (mut decoder, mut view) = (KeyDecoder::default(), page.view());
-    let mut keys = decoder.push(typed.as_bytes());
-    keys.extend(decoder.give_up());
+    let (mut stream, mut view) = (KeyStream::default(), page.view());
+    let mut keys = stream.feed(typed.as_bytes());
+    keys.extend(stream.flush());
     keys.into_iter().find_map(|key| press(page, &mut view, key, (80, 24)))
 }
 

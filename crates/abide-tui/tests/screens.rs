@@ -8,8 +8,9 @@ mod demo;
 use std::path::Path;
 
 use abide_model::leaving::Parting;
+use abide_term::input::key_stream::KeyStream;
+use abide_term::input::keys::Key;
 use abide_tui::draw::draw;
-use abide_tui::keys::{DialogKey, KeyDecoder};
 use abide_tui::page::Page;
 use abide_tui::press::press;
 use abide_tui::screens::{self, AskedBy, HostRepo, StartNew};
@@ -38,7 +39,7 @@ fn compare(name: &str, seen: &str) {
 fn seen<A: Clone + PartialEq>(name: &str, page: &Page<A>, typed: &str) {
     for size in SIZES {
         let mut view = page.view();
-        for key in KeyDecoder::default().push(typed.as_bytes()) {
+        for key in KeyStream::default().feed(typed.as_bytes()) {
             assert!(press(page, &mut view, key, size).is_none(), "{key:?} answers");
         }
         compare(&format!("{name}-{}x{}", size.0, size.1), &draw(page, &view, size).text());
@@ -123,11 +124,11 @@ fn a_confirmation_lists_what_goes() {
     seen("confirm", &screens::confirm_page(&demo::question()), "");
 }
 
-fn key() -> impl Strategy<Value = DialogKey> {
-    use DialogKey::{Backspace, Char, Down, End, Enter, Esc, Home, PageDown, PageUp, Quit, Up};
+fn key() -> impl Strategy<Value = Key> {
+    use Key::{Backspace, Char, Ctrl, Down, End, Enter, Escape, Home, Other, PageDown, PageUp, Up};
     let named = [
         Enter,
-        Esc,
+        Escape,
         Backspace,
         Up,
         Down,
@@ -135,7 +136,8 @@ fn key() -> impl Strategy<Value = DialogKey> {
         PageDown,
         Home,
         End,
-        Quit,
+        Ctrl('c'),
+        Other,
         Char('/'),
         Char(' '),
         Char('日'),
@@ -151,7 +153,7 @@ proptest! {
         cols in 0usize..140, rows in 0usize..50, keys in prop::collection::vec(key(), 0..12), many in 0u64..30,
     ) {
         let size = (cols, rows);
-        fn all<A: Clone>(page: &Page<A>, keys: &[DialogKey], (cols, rows): (usize, usize)) {
+        fn all<A: Clone>(page: &Page<A>, keys: &[Key], (cols, rows): (usize, usize)) {
             let mut view = page.view();
             for key in keys {
                 let _ = press(page, &mut view, *key, (cols, rows));

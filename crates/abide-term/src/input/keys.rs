@@ -7,7 +7,7 @@ pub fn key_bytes(name: &str, app_cursor_keys: bool) -> Option<Vec<u8>> {
     named(name, &Modes { app_cursor_keys, ..Modes::default() })
 }
 
-/// A key, as far as the mux itself reacts to keys.
+/// A key, as far as the mux and the dialogs react to keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     Char(char),
