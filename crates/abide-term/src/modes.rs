@@ -62,7 +62,9 @@ pub(crate) struct ModeSet(pub(crate) u32);
 impl Default for ModeSet {
     fn default() -> Self {
         let mut set = Self(0);
-        for mode in [TermMode::Autowrap, TermMode::CursorVisible, TermMode::AlternateScroll, TermMode::Graphemes] {
+        for mode in
+            [TermMode::Autowrap, TermMode::CursorVisible, TermMode::AlternateScroll, TermMode::Graphemes]
+        {
             set.set(mode, true);
         }
         set

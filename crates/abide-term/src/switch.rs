@@ -1,6 +1,6 @@
 //! Setting, resetting and querying modes.
 
-use crate::modes::{self, TermMode, MouseEncoding, MouseMode};
+use crate::modes::{self, MouseEncoding, MouseMode, TermMode};
 use crate::vt::Vt;
 
 /// The answers of DECRQM.

@@ -1,6 +1,6 @@
 //! The terminal as its owner sees it.
 
-use crate::modes::{TermMode, Modes};
+use crate::modes::{Modes, TermMode};
 use crate::options::{Options, Rgb, Size};
 use crate::outbox::TermEvent;
 use crate::parse::parser::Parser;

@@ -3,7 +3,7 @@
 
 use crate::colors::Palette;
 use crate::keyboard::Keyboard;
-use crate::modes::{TermMode, ModeSet, MouseEncoding, MouseMode};
+use crate::modes::{ModeSet, MouseEncoding, MouseMode, TermMode};
 use crate::options::{Options, Size};
 use crate::outbox::Outbox;
 use crate::parse::charset::Charsets;

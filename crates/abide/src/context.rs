@@ -32,8 +32,8 @@ impl Context {
             let config = ConfigDir::new(config, &home);
             return Ok(Self { store: Store::at(state), config, printer: Printer::new(), home });
         }
-        let store = Store::of_this_user(&state).map_err(CommandError::failed)?;
-        refuse_foreign(&config, vars::XDG_CONFIG_HOME).map_err(CommandError::failed)?;
+        let store = Store::of_this_user(&state)?;
+        refuse_foreign(&config, vars::XDG_CONFIG_HOME)?;
         let filter = std::env::var(vars::ABIDE_LOG).map(|text| log::Filter::parse(&text)).unwrap_or_default();
         log::install(&store.layout().log_file(), filter, verb);
         Ok(Self { store, config: ConfigDir::new(config, &home), printer: Printer::new(), home })

@@ -79,6 +79,29 @@ impl Display for CommandError {
     }
 }
 
+/// Errors that say themselves what failed.
+macro_rules! failures {
+    ($($error:ty),+ $(,)?) => { $(
+        impl From<$error> for CommandError {
+            fn from(error: $error) -> Self {
+                Self::failed(error)
+            }
+        }
+    )+ };
+}
+
+failures! {
+    abide_config::ConfigError,
+    abide_engine::Error,
+    abide_engine::substrate::NoAnswer,
+    abide_places::host::boot_service::BootError,
+    abide_store::Error,
+    abide_store::ReadError,
+    abide_store::ResolveError,
+    abide_wire::protocol::CallError,
+    serde_json::Error,
+}
+
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         match error.kind() {

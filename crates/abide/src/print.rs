@@ -7,6 +7,8 @@ use abide_model::{sanitised, vars};
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::error::VerbResult;
+
 /// How a cell or a line stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TableTone {
@@ -53,36 +55,32 @@ impl Printer {
     }
 
     /// Prints `value` as indented JSON. Strings are escaped by the format itself.
-    pub fn json(&self, value: &impl Serialize) -> io::Result<()> {
-        let mut text = serde_json::to_string_pretty(value)?;
-        text.push('\n');
-        write(text.as_bytes())
+    pub fn json(&self, value: &impl Serialize) -> VerbResult {
+        write(format!("{}\n", serde_json::to_string_pretty(value)?).as_bytes())
     }
 
     /// Prints one line.
-    pub fn line(&self, text: impl AsRef<str>) -> io::Result<()> {
+    pub fn line(&self, text: impl AsRef<str>) -> VerbResult {
         self.toned_line(TableTone::Plain, text)
     }
 
     /// Prints one line in `tone`.
-    pub fn toned_line(&self, tone: TableTone, text: impl AsRef<str>) -> io::Result<()> {
-        let mut line = self.paint(tone, &sanitised(text.as_ref()));
-        line.push('\n');
-        write(line.as_bytes())
+    pub fn toned_line(&self, tone: TableTone, text: impl AsRef<str>) -> VerbResult {
+        write(format!("{}\n", self.paint(tone, &sanitised(text.as_ref()))).as_bytes())
     }
 
     /// Prints text of several lines that is not ours.
-    pub fn text(&self, text: &str) -> io::Result<()> {
+    pub fn text(&self, text: &str) -> VerbResult {
         write(sanitised_lines(text).as_bytes())
     }
 
     /// Prints text that is ours and already laid out: help, man pages, completions.
-    pub fn raw(&self, text: &[u8]) -> io::Result<()> {
+    pub fn raw(&self, text: &[u8]) -> VerbResult {
         write(text)
     }
 
     /// Prints `table`.
-    pub fn table(&self, table: &Table) -> io::Result<()> {
+    pub fn table(&self, table: &Table) -> VerbResult {
         write(self.laid_out(table).as_bytes())
     }
 
@@ -115,10 +113,10 @@ impl Printer {
     }
 }
 
-fn write(bytes: &[u8]) -> io::Result<()> {
+fn write(bytes: &[u8]) -> VerbResult {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;
-    out.flush()
+    Ok(out.flush()?)
 }
 
 /// What stands between two columns.

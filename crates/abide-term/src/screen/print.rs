@@ -27,8 +27,9 @@ impl Vt {
     #[inline]
     pub(crate) fn print_text(&mut self, text: &[u8]) {
         let charset = self.charsets.current();
-        let simple =
-            self.modes.has(TermMode::Autowrap) && !self.modes.has(TermMode::Insert) && charset == Charset::Ascii;
+        let simple = self.modes.has(TermMode::Autowrap)
+            && !self.modes.has(TermMode::Insert)
+            && charset == Charset::Ascii;
         if !simple {
             for &byte in text {
                 self.print_char(charset.map(byte));

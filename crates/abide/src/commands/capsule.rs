@@ -64,7 +64,7 @@ fn mux_main() -> ExitCode {
 
 /// Tells which running capsules this version can take over.
 fn probe() -> VerbResult {
-    Ok(Context::for_verb("probe")?.printer.line(keeper::probe())?)
+    Context::for_verb("probe")?.printer.line(keeper::probe())
 }
 
 /// What a keeper runs when it has stopped: `abide capsule finish ID`.
@@ -74,7 +74,7 @@ fn finish_one(rest: &[OsString]) -> VerbResult {
     let instance = match context.store.read(id) {
         // Whoever had it stopped was quicker.
         Err(ReadError::NotFound(_)) => return Ok(()),
-        read => read.map_err(CommandError::failed)?,
+        read => read?,
     };
     let policy = reconcile::policy(&context.config, &instance);
     match finish::finish(&context.store, id, policy) {
@@ -100,12 +100,11 @@ fn enter(rest: &[OsString]) -> VerbResult {
 /// Sends one request as it is and prints the reply: `abide capsule call ID '{"verb": "status"}'`.
 fn call(rest: &[OsString]) -> VerbResult {
     let context = Context::for_verb("call")?;
-    let id = context.store.resolve(word(rest, 0)?).map_err(CommandError::failed)?;
+    let id = context.store.resolve(word(rest, 0)?)?;
     let request: serde_json::Map<_, _> = serde_json::from_str(word(rest, 1)?).map_err(CommandError::usage)?;
-    let mut capsule =
-        connect::connect(&connect::instance_dir(&context.store, id)).map_err(CommandError::failed)?;
-    let reply = capsule.call_raw(&request, connect::PATIENCE).map_err(CommandError::failed)?;
-    Ok(context.printer.json(&reply)?)
+    let mut capsule = connect::connect(&connect::instance_dir(&context.store, id))?;
+    let reply = capsule.call_raw(&request, connect::PATIENCE)?;
+    context.printer.json(&reply)
 }
 
 fn word(rest: &[OsString], index: usize) -> VerbResult<&str> {

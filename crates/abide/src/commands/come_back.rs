@@ -166,7 +166,7 @@ pub fn start_again(instance: &Instance, session: Option<SessionId>, context: &Co
     };
     let resumed =
         load::in_launch_context(&instance.scope.dir, context, |ctx| resume::resume(ctx, instance.id))?;
-    for warning in resumed.map_err(CommandError::failed)?.warnings {
+    for warning in resumed?.warnings {
         context.warn(&warning);
     }
     super::attach_started(instance.id, session, context)

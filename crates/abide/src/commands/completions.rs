@@ -33,7 +33,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         shells.completer(&args.shell.to_string()).ok_or_else(|| CommandError::usage("no such shell"))?;
     let mut script = Vec::new();
     shell.write_registration(vars::ABIDE_COMPLETE, "abide", "abide", "abide", &mut script)?;
-    Ok(context.printer.raw(&script)?)
+    context.printer.raw(&script)
 }
 
 /// Answers a completion script that asks what the words of `argv` can go on with; none if no script asks.

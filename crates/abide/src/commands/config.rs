@@ -83,29 +83,29 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     match args.verb {
         Verb::List { json } => list(json, context),
         Verb::Get { key } => {
-            let entry = config.get(&key).map_err(CommandError::failed)?;
+            let entry = config.get(&key)?;
             match entry.value {
-                Some(value) => Ok(context.printer.line(value)?),
+                Some(value) => context.printer.line(value),
                 None => Err(CommandError::failed(format!("{key} is not set and has no default"))
                     .hint(format!("`abide config set {key} VALUE` sets it"))),
             }
         }
         Verb::Set { key, value } => {
-            config.set(&key, &value).map_err(CommandError::failed)?;
+            config.set(&key, &value)?;
             tracing::info!(key = key.as_str(), "setting changed");
             tell_running(&key, context)
         }
         Verb::Unset { key } => {
-            let was_set = config.unset(&key).map_err(CommandError::failed)?;
+            let was_set = config.unset(&key)?;
             tracing::info!(key = key.as_str(), was_set, "setting removed");
             if was_set {
                 tell_running(&key, context)
             } else {
-                Ok(context.printer.line(format!("{key} was not set"))?)
+                context.printer.line(format!("{key} was not set"))
             }
         }
-        Verb::Path => Ok(context.printer.line(config.settings_file().display().to_string())?),
-        Verb::Reference => Ok(context.printer.raw(abide_config::reference().as_bytes())?),
+        Verb::Path => context.printer.line(config.settings_file().display().to_string()),
+        Verb::Reference => context.printer.raw(abide_config::reference().as_bytes()),
     }
 }
 
@@ -120,7 +120,7 @@ fn tell_running(key: &str, context: &Context) -> VerbResult {
     let concerns = |keys: &[&str]| {
         keys.iter().any(|known| key == *known || known.ends_with('.') && key.starts_with(known))
     };
-    let entries = context.store.list().map_err(CommandError::failed)?;
+    let entries = context.store.list()?;
     let running: Vec<InstanceId> = entries.into_iter().filter_map(active).collect();
     if running.is_empty() {
         return Ok(());
@@ -128,15 +128,15 @@ fn tell_running(key: &str, context: &Context) -> VerbResult {
     if concerns(&AT_START) {
         let line =
             "Running instances keep the old value until they are restarted (`abide stop`, `abide resume`).";
-        return Ok(context.printer.line(line)?);
+        return context.printer.line(line);
     }
     if key == AT_ATTACHING {
-        return Ok(context.printer.line("It takes effect at the next `abide hardline`.")?);
+        return context.printer.line("It takes effect at the next `abide hardline`.");
     }
     if !concerns(&LIVE) {
         return Ok(());
     }
-    let settings = context.config.load().map_err(CommandError::failed)?;
+    let settings = context.config.load()?;
     let mut changed = 0;
     for id in running {
         match substrate::of(&context.store, id).configure(&settings) {
@@ -149,8 +149,8 @@ fn tell_running(key: &str, context: &Context) -> VerbResult {
     }
     match changed {
         0 => Ok(()),
-        1 => Ok(context.printer.line("1 running instance uses it from now on.")?),
-        n => Ok(context.printer.line(format!("{n} running instances use it now."))?),
+        1 => context.printer.line("1 running instance uses it from now on."),
+        n => context.printer.line(format!("{n} running instances use it now.")),
     }
 }
 
@@ -162,10 +162,10 @@ fn active(entry: StoredEntry) -> Option<InstanceId> {
 }
 
 fn list(json: bool, context: &Context) -> VerbResult {
-    let entries = context.config.list().map_err(CommandError::failed)?;
+    let entries = context.config.list()?;
     let rows: Vec<SettingRow<'_>> = entries.iter().map(SettingRow::from).collect();
     if json {
-        return Ok(context.printer.json(&json!({ "version": 1, "settings": rows }))?);
+        return context.printer.json(&json!({ "version": 1, "settings": rows }));
     }
     let mut table = Table::new(&["SETTING", "FROM", "VALUE"]);
     for row in rows {
@@ -176,5 +176,5 @@ fn list(json: bool, context: &Context) -> VerbResult {
             (row.value.unwrap_or("-"), tone),
         ]);
     }
-    Ok(context.printer.table(&table)?)
+    context.printer.table(&table)
 }

@@ -7,7 +7,7 @@ use abide_sys::clock;
 
 use super::load;
 use crate::context::Context;
-use crate::error::{CommandError, VerbResult};
+use crate::error::VerbResult;
 use crate::print::{Table, TableTone};
 
 const EXAMPLES: &str = "\
@@ -33,14 +33,14 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let dir = super::here()?;
     let wanted = (!args.all).then_some(dir.as_path());
     let listing = load::in_launch_context(&dir, context, |ctx| list::list(ctx, wanted))?;
-    let listing = listing.map_err(CommandError::failed)?;
+    let listing = listing?;
     if args.json {
-        return Ok(context.printer.json(&listing)?);
+        return context.printer.json(&listing);
     }
     if listing.conversations.is_empty() {
-        return Ok(context.printer.line("No conversations in this directory.")?);
+        return context.printer.line("No conversations in this directory.");
     }
-    Ok(context.printer.table(&table(&listing, args.all))?)
+    context.printer.table(&table(&listing, args.all))
 }
 
 fn table(listing: &ConversationList, with_dir: bool) -> Table {

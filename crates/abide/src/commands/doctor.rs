@@ -73,12 +73,12 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
 fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> VerbResult {
     let facts = machine.login.look();
     if !facts.systemd {
-        return Ok(context.printer.line("Nothing to fix: this machine does not use systemd.")?);
+        return context.printer.line("Nothing to fix: this machine does not use systemd.");
     }
     if !facts.linger && !turn_on_linger(machine, &facts, yes, context)? {
-        return Ok(context.printer.line("Nothing was changed.")?);
+        return context.printer.line("Nothing was changed.");
     }
-    let entries = context.store.list().map_err(CommandError::failed)?;
+    let entries = context.store.list()?;
     let mut moved = 0;
     for instance in entries.iter().filter_map(StoreEntry::sound) {
         let name = instance.id.display_name();
@@ -216,5 +216,5 @@ fn show(findings: &[Finding], context: &Context) -> VerbResult {
             ]);
         }
     }
-    Ok(context.printer.table(&table)?)
+    context.printer.table(&table)
 }

@@ -42,18 +42,18 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
         let stop = stop::Args { target: args.target, spare_daemons: args.spare_daemons, not_running: false };
         return stop::run(stop, context);
     }
-    let found = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
+    let found = target::find(&context.store, &args.target)?;
     let id = found.instance.id;
     let settled = reconcile::after_start(&context.store, &context.config, found.instance);
-    let Some(instance) = settled.map_err(CommandError::failed)? else {
-        return Ok(context.printer.line(ended::gone(id))?);
+    let Some(instance) = settled? else {
+        return context.printer.line(ended::gone(id));
     };
     if found.session.is_some() {
         return Err(CommandError::usage("eject ends a whole instance")
             .hint("`abide stop ID/SESSION` ends one session"));
     }
     if !args.clean && !confirmed(&instance, args.spare_daemons, context)? {
-        return Ok(context.printer.line("Nothing was ended.")?);
+        return context.printer.line("Nothing was ended.");
     }
     stop::see_to_daemons(&instance, args.spare_daemons, context)?;
     for place in trees::linked_elsewhere(&context.store, &instance) {
@@ -62,10 +62,9 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
             place.display()
         ));
     }
-    let finished = finish::discard(&context.store, &instance, Ending::Discard, "ejected by the operator")
-        .map_err(CommandError::failed)?;
+    let finished = finish::discard(&context.store, &instance, Ending::Discard, "ejected by the operator")?;
     ended::tell_left(&finished, context);
-    Ok(context.printer.line(ended::gone(id))?)
+    context.printer.line(ended::gone(id))
 }
 
 /// Asks, having shown what would go.

@@ -31,7 +31,7 @@ const CLEANING_UP: Duration = Duration::from_secs(120);
 pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> VerbResult {
     let said = |more: &str| context.printer.line(format!("[{}: {}{more}]", id.display_name(), end.message()));
     if !matches!(end, AttachEnd::SessionEnded { .. }) {
-        return Ok(said("")?);
+        return said("");
     }
     let kept = settled(id, context)?;
     let last = kept.clone().or_else(|| trash::instance(&context.store, id));
@@ -41,13 +41,13 @@ pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> VerbResult {
     match kept {
         Some(instance) => match instance.status.status {
             Status::Restorable(Kept::Dirty | Kept::Unpushed | Kept::Unknown) => ask(&instance, context),
-            Status::Restorable(_) => Ok(said(&format!("; it is kept, `abide resume {id}` brings it back"))?),
-            _ => Ok(said("")?),
+            Status::Restorable(_) => said(&format!("; it is kept, `abide resume {id}` brings it back")),
+            _ => said(""),
         },
         None => {
             said("; nothing was at risk, and it is cleaned up")?;
             match way_back::way_back(&context.store, id) {
-                Some(back) => Ok(context.printer.line(back.to_string())?),
+                Some(back) => context.printer.line(back.to_string()),
                 None => Ok(()),
             }
         }
@@ -91,16 +91,15 @@ fn ask(instance: &Instance, context: &Context) -> VerbResult {
     match choice {
         ExitChoice::Keep | ExitChoice::Unanswered => {
             if choice == ExitChoice::Keep {
-                finish::keep(&context.store, instance).map_err(CommandError::failed)?;
+                finish::keep(&context.store, instance)?;
             }
-            Ok(context.printer.line(format!("{name} is kept; `abide resume {id}` brings it back"))?)
+            context.printer.line(format!("{name} is kept; `abide resume {id}` brings it back"))
         }
         ExitChoice::Discard => {
             let because = "the operator reviewed the work and discarded it";
-            let finished = finish::discard(&context.store, instance, Ending::Discard, because)
-                .map_err(CommandError::failed)?;
+            let finished = finish::discard(&context.store, instance, Ending::Discard, because)?;
             tell_left(&finished, context);
-            Ok(context.printer.line(gone(id))?)
+            context.printer.line(gone(id))
         }
         ExitChoice::Return => come_back::start_again(instance, None, context),
     }

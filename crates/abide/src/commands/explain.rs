@@ -47,9 +47,8 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> VerbResult {
-    reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
-    let Target { instance, session } =
-        target::find(&context.store, &args.target).map_err(CommandError::failed)?;
+    reconcile::reconcile(&context.store, &context.config)?;
+    let Target { instance, session } = target::find(&context.store, &args.target)?;
     let id = instance.id;
     let live = connect::status(&connect::instance_dir(&context.store, id)).ok();
     let instance = current::follow(&context.store, instance, live.as_ref(), LookDepth::Close);
@@ -81,13 +80,13 @@ fn print_json(instance: &Instance, context: &Context) -> VerbResult {
     let mut listing = list::listing(vec![StoreEntry::Sound(instance.clone())]);
     list::add_live(&mut listing, &context.store);
     list::add_leftovers(&mut listing, &context.store);
-    Ok(context.printer.json(&json!({
+    context.printer.json(&json!({
         "version": 1,
         "instance": listing.instances.first(),
         "mounts": trees::evidence(&context.store, instance),
         "outlook": outlook(instance, context),
         "history": instance.history,
-    }))?)
+    }))
 }
 
 /// The process that holds everything, if there is one, and what is known of it.

@@ -52,8 +52,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         // Somebody waits for their screen; what else there is to settle can wait for the next look.
         Some(found) if runs(&found, context) => found,
         _ => {
-            let entries =
-                reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+            let entries = reconcile::reconcile(&context.store, &context.config)?;
             match meant(args.target.as_deref(), context)? {
                 Meant::Target(found) => *found,
                 Meant::Scope(scope) => match among(&scope, &entries, &args, context)? {
@@ -153,7 +152,7 @@ fn bring_back(found: &Target, args: &Args, context: &Context) -> VerbResult {
         need_terminal(format!("`abide resume {} --detach` brings it back without attaching", instance.id))?;
         return match come_back::acknowledged(instance, Acknowledge::Ask, context)? {
             true => come_back::start_again(instance, found.session, context),
-            false => Ok(context.printer.line("Nothing was started.")?),
+            false => context.printer.line("Nothing was started."),
         };
     }
     if !Ask::here().can_ask() {
@@ -199,7 +198,7 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
     );
     let options = AttachOptions { session, read_only, prefix, truecolor };
     note_visit(id, session, context);
-    let end = substrate::of(&context.store, id).attach(&options).map_err(CommandError::failed)?;
+    let end = substrate::of(&context.store, id).attach(&options)?;
     if let AttachEnd::Detached(_) = end {
         // It may be another one by now.
         note_visit(id, None, context);
@@ -210,9 +209,7 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
         }
         AttachEnd::TerminalGone => Ok(()),
         // A spectator decides nothing.
-        end if read_only => {
-            Ok(context.printer.line(format!("[{}: {}]", id.display_name(), end.message()))?)
-        }
+        end if read_only => context.printer.line(format!("[{}: {}]", id.display_name(), end.message())),
         end => ended::tell(id, &end, context),
     }
 }

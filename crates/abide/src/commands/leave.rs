@@ -43,7 +43,7 @@ pub struct Args {
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let mut live = live(context)?;
     if live.is_empty() {
-        return Ok(context.printer.line("Nothing is running.")?);
+        return context.printer.line("Nothing is running.");
     }
     let partings: Vec<Parting> = match (args.apply, args.close_all, args.leave_all) {
         (true, ..) => plan(&live),
@@ -67,8 +67,8 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     }
     match staying.len() {
         0 => Ok(()),
-        1 => Ok(context.printer.line("1 instance keeps running.")?),
-        n => Ok(context.printer.line(format!("{n} instances keep running."))?),
+        1 => context.printer.line("1 instance keeps running."),
+        n => context.printer.line(format!("{n} instances keep running.")),
     }
 }
 

@@ -27,10 +27,10 @@ pub fn settle(answer: Option<bool>, context: &Context) -> VerbResult {
 }
 
 fn is_open(context: &Context) -> VerbResult<bool> {
-    if context.config.get(SETTING).map_err(CommandError::failed)?.origin == Origin::File {
+    if context.config.get(SETTING)?.origin == Origin::File {
         return Ok(false);
     }
-    let settings = context.config.load().map_err(CommandError::failed)?;
+    let settings = context.config.load()?;
     let facts = Login::here().look();
     let concerned = settings.place == Place::Host && settings.unit != UnitMode::Off;
     Ok(concerned && facts.systemd && !facts.linger && placement::prospect(&facts, "").is_some())

@@ -125,7 +125,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         if args.may_mean_another() && comes_back(ctx, &dir, args.wish(policy, ctx), args.detach, context)? {
             return Ok(None);
         }
-        let role = context.config.role(&ctx.settings.role).map_err(CommandError::failed)?;
+        let role = context.config.role(&ctx.settings.role)?;
         let request = LoadRequest {
             program: args.program,
             runs_as: args.runs_as,
@@ -148,7 +148,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     if detach {
         super::watch_boot(loaded.id, context)?;
         let name = loaded.program.decision.name();
-        return Ok(context.printer.line(format!("{}  {}", loaded.id.display_name(), Safe(name)))?);
+        return context.printer.line(format!("{}  {}", loaded.id.display_name(), Safe(name)));
     }
     super::attach_started(loaded.id, None, context)
 }
@@ -217,7 +217,7 @@ fn comes_back(
     let launch = LaunchSubject { scope: &scope, role, program: wish.program.as_deref() };
     if detach || !Ask::here().can_ask() {
         // A name that is taken is refused below, with a word on what to do.
-        let entries = context.store.list().map_err(CommandError::failed)?;
+        let entries = context.store.list()?;
         for kept in come_back::candidates(&entries, launch, &wish) {
             if wish.name.is_none() && matches!(kept.status.status, Status::Restorable(_)) {
                 context.warn(&kept_here(kept));
@@ -225,7 +225,7 @@ fn comes_back(
         }
         return Ok(false);
     }
-    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let entries = reconcile::reconcile(&context.store, &context.config)?;
     let fitting = come_back::candidates(&entries, launch, &wish);
     let answer = come_back::offer(launch, StartNew::Offered, &fitting, context)?;
     Ok(matches!(answer, ComeBackAnswer::Done))
@@ -265,7 +265,7 @@ fn with_launch_context<T>(
     context: &Context,
     start: impl FnOnce(&mut LaunchContext<'_>) -> T,
 ) -> VerbResult<T> {
-    let mut settings = context.config.load().map_err(CommandError::failed)?;
+    let mut settings = context.config.load()?;
     if let Some((_, workspace)) = &workspace {
         settings = settings.overridden_by(workspace);
     }

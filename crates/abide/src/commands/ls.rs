@@ -16,7 +16,7 @@ use clap::CommandFactory;
 
 use crate::cli::Cli;
 use crate::context::Context;
-use crate::error::{CommandError, VerbResult};
+use crate::error::VerbResult;
 use crate::print::{Table, TableCell, TableTone};
 
 const EXAMPLES: &str = "\
@@ -45,10 +45,10 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let within = args.within.or(args.scope).map(|scope| super::within(&scope)).transpose()?;
     let listing = listing(within.as_ref(), context)?;
     if args.json {
-        return Ok(context.printer.json(&listing)?);
+        return context.printer.json(&listing);
     }
     if is_empty(&listing) && within.is_some() {
-        return Ok(context.printer.line("No instances there. `abide ls` lists all.")?);
+        return context.printer.line("No instances there. `abide ls` lists all.");
     }
     show(&listing, context)
 }
@@ -64,12 +64,12 @@ pub fn overview(context: &mut Context) -> VerbResult {
     }
     show(&listing, context)?;
     let help = "`abide hardline ID` attaches, `abide load` starts another, `abide --help` lists all commands";
-    Ok(context.printer.toned_line(TableTone::Faint, help)?)
+    context.printer.toned_line(TableTone::Faint, help)
 }
 
 fn show(listing: &InstanceList, context: &Context) -> VerbResult {
     if is_empty(listing) {
-        return Ok(context.printer.line("No instances yet. `abide load` starts an agent.")?);
+        return context.printer.line("No instances yet. `abide load` starts an agent.");
     }
     if !listing.instances.is_empty() || !listing.damaged.is_empty() {
         context.printer.table(&table(listing))?;
@@ -110,7 +110,7 @@ fn notes(listing: &InstanceList) -> Vec<String> {
 /// Everything there is, as it is now, or only what is `within`. Of what a damaged one is nobody knows, so it is always shown.
 pub fn listing(within: Option<&Within>, context: &Context) -> VerbResult<InstanceList> {
     let entries = reconcile_beside(&context.store, &context.config, SettledElsewhere::Leave);
-    let mut entries = entries.map_err(CommandError::failed)?;
+    let mut entries = entries?;
     if let Some(within) = within {
         entries.retain(|entry| entry.sound().is_none_or(|instance| within.holds(instance)));
     }

@@ -36,7 +36,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
-            Ok(context.printer.raw(&page)?)
+            context.printer.raw(&page)
         }
     }
 }

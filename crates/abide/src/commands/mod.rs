@@ -73,7 +73,7 @@ pub fn run(verb: Option<Verb>, context: &mut Context) -> VerbResult {
 
 /// What `word` means, unless it is known not to run.
 fn running(word: &str, context: &Context) -> VerbResult<Target> {
-    let found = target::find(&context.store, word).map_err(CommandError::failed)?;
+    let found = target::find(&context.store, word)?;
     refuse_stopped(&found.instance)?;
     Ok(found)
 }
@@ -96,7 +96,7 @@ fn session_target(word: &str, context: &Context) -> VerbResult<(Box<dyn Substrat
     if let Some(session) = found.session {
         return Ok((held, session));
     }
-    let status = held.status().map_err(CommandError::failed)?;
+    let status = held.status()?;
     match &status.sessions[..] {
         [only] => Ok((held, only.id)),
         [] => Err(CommandError::failed(format!("{} has no session", found.instance.id.display_name()))),

@@ -4,7 +4,7 @@ use abide_wire::protocol::{Format, Snapshot, SnapshotReply};
 
 use super::session_target;
 use crate::context::Context;
-use crate::error::{CommandError, VerbResult};
+use crate::error::VerbResult;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +52,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let mut ask = Snapshot { format, scrollback, last: args.lines, max: Some(max), ..Snapshot::default() };
     let mut is_first = true;
     loop {
-        let piece = held.screen(&session, &ask).map_err(CommandError::failed)?;
+        let piece = held.screen(&session, &ask)?;
         ask = Snapshot {
             // The end moves on while the session writes; the pieces go on where the last one ended.
             last: None,
@@ -85,7 +85,7 @@ fn json(piece: &SnapshotReply, is_first: bool, context: &Context) -> VerbResult 
     let mut out = Vec::new();
     if is_first {
         let head = SnapshotReply { cells: Vec::new(), lines: Vec::new(), next: None, ..piece.clone() };
-        let mut head = serde_json::to_value(head).map_err(CommandError::failed)?;
+        let mut head = serde_json::to_value(head)?;
         if let Some(head) = head.as_object_mut() {
             // How many rows are of the past is known only at the end.
             head.remove("scrollback_lines");
@@ -97,10 +97,10 @@ fn json(piece: &SnapshotReply, is_first: bool, context: &Context) -> VerbResult 
     }
     for (at, row) in piece.cells.iter().enumerate() {
         out.extend_from_slice(if is_first && at == 0 { b"\n" } else { b",\n" });
-        serde_json::to_writer(&mut out, row).map_err(CommandError::failed)?;
+        serde_json::to_writer(&mut out, row)?;
     }
     if piece.next.is_none() {
         out.extend_from_slice(b"]}\n");
     }
-    Ok(context.printer.raw(&out)?)
+    context.printer.raw(&out)
 }

@@ -59,14 +59,13 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             CommandError::usage("--json cannot ask").hint("add --dry-run, or --yes to remove what is listed")
         );
     }
-    let settings = context.config.load().map_err(CommandError::failed)?;
+    let settings = context.config.load()?;
     let request = PruneRequest {
         older_than: args.older_than.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
         scope: args.scope.as_deref().map(super::within).transpose()?,
         restorable: args.discard_restorable,
     };
-    let plan = prune::plan(&std::env::current_dir()?, &context.store, &context.config, &settings, &request)
-        .map_err(CommandError::failed)?;
+    let plan = prune::plan(&std::env::current_dir()?, &context.store, &context.config, &settings, &request)?;
     if args.json {
         context.printer.json(&as_json(&plan))?;
         return if args.dry_run { Ok(()) } else { carry_out(&plan, context) };
@@ -94,17 +93,17 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     }
     let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len() + plan.orphaned.len();
     if number == 0 {
-        return Ok(context.printer.line("There is nothing to remove.")?);
+        return context.printer.line("There is nothing to remove.");
     }
     show(&plan, context)?;
     if args.dry_run {
         return Ok(());
     }
     if !args.yes && !context.confirm("Remove all of this?", "--yes")? {
-        return Ok(context.printer.line("Nothing was removed.")?);
+        return context.printer.line("Nothing was removed.");
     }
     carry_out(&plan, context)?;
-    Ok(context.printer.line(format!("Removed {number}."))?)
+    context.printer.line(format!("Removed {number}."))
 }
 
 fn carry_out(plan: &Plan, context: &Context) -> VerbResult {

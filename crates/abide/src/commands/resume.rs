@@ -63,9 +63,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
-    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let entries = reconcile::reconcile(&context.store, &context.config)?;
     let Some(word) = &args.target else { return all(&resume::interrupted(&entries), &args, context) };
-    let instance = target::find(&context.store, word).map_err(CommandError::failed)?.instance;
+    let instance = target::find(&context.store, word)?.instance;
     if args.dry_run {
         return dry_run(&[&instance], context);
     }
@@ -77,13 +77,13 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     };
     let how = if args.yes { Acknowledge::Given } else { Acknowledge::Ask };
     if !come_back::acknowledged(&instance, how, context)? {
-        return Ok(context.printer.line("Nothing was started.")?);
+        return context.printer.line("Nothing was started.");
     }
     let started = load::in_launch_context(&instance.scope.dir, context, |ctx| {
         ctx.continue_turn = args.continue_turn;
         resume::resume(ctx, instance.id)
     })?;
-    let started = started.map_err(CommandError::failed)?;
+    let started = started?;
     let missing = started.not_started.iter().map(ToString::to_string);
     let warnings = started.warnings.iter().chain(&started.faults).cloned();
     warnings.chain(missing).for_each(|warning| context.warn(&warning));
@@ -144,7 +144,7 @@ fn dry_run(instances: &[&Instance], context: &Context) -> VerbResult {
 
 fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> VerbResult {
     if interrupted.is_empty() {
-        return Ok(context.printer.line("Nothing was interrupted.")?);
+        return context.printer.line("Nothing was interrupted.");
     }
     if args.dry_run {
         return dry_run(interrupted, context);

@@ -62,7 +62,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     }
     let mut input: Vec<Input> = args.text.into_iter().map(Input::Text).collect();
     if !input.is_empty() && !keys.is_empty() && runs_an_agent(&args.target, context) {
-        held.send(&session, std::mem::take(&mut input)).map_err(CommandError::failed)?;
+        held.send(&session, std::mem::take(&mut input))?;
         let until = Until::Echoed { quiet_ms: wait::millis(AFTER_A_PASTE.as_secs_f64()) };
         let _ = held.wait(&session, until, Some(wait::millis(TO_SHOW_IT.as_secs_f64())));
         std::thread::sleep(AFTER_A_PASTE);
@@ -73,7 +73,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
 
 /// Waits until the session takes input. What is typed before that would be lost.
 fn await_ready(held: &dyn Substrate, session: &SessionId, within: f64) -> VerbResult {
-    let reply = held.wait(session, Until::Ready, Some(wait::millis(within))).map_err(CommandError::failed)?;
+    let reply = held.wait(session, Until::Ready, Some(wait::millis(within)))?;
     match reply.outcome {
         WaitOutcome::Reached => Ok(()),
         WaitOutcome::Exited => Err(CommandError::failed("it ended before it accepted any input")),

@@ -43,25 +43,24 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     match args.verb {
         Verb::Install { linger } => {
             if !settle_linger(&login, linger, context)? {
-                return Ok(context
+                return context
                     .printer
-                    .line("Nothing was installed; `--linger no` installs it without linger.")?);
+                    .line("Nothing was installed; `--linger no` installs it without linger.");
             }
             let exe = std::env::current_exe()?;
             let env = |name: &str| std::env::var_os(name);
-            let path =
-                boot_service::install(&config_home, &exe, &env, &login).map_err(CommandError::failed)?;
+            let path = boot_service::install(&config_home, &exe, &env, &login)?;
             tracing::info!(path = %path.display(), "boot service installed");
-            Ok(context.printer.line(format!("{} is installed", path.display()))?)
+            context.printer.line(format!("{} is installed", path.display()))
         }
         Verb::Remove => {
-            let was_there = boot_service::remove(&config_home, &login).map_err(CommandError::failed)?;
+            let was_there = boot_service::remove(&config_home, &login)?;
             tracing::info!(was_there, "boot service removed");
-            Ok(context.printer.line(if was_there {
+            context.printer.line(if was_there {
                 "The service is removed."
             } else {
                 "The service was not installed."
-            })?)
+            })
         }
     }
 }

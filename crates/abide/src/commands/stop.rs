@@ -56,11 +56,11 @@ fn warn_of_work(target: &Target, context: &Context) {
 }
 
 pub fn run(args: Args, context: &Context) -> VerbResult {
-    let target = target::find(&context.store, &args.target).map_err(CommandError::failed)?;
+    let target = target::find(&context.store, &args.target)?;
     let id = target.instance.id;
     if args.not_running {
-        stop::presume_dead(&context.store, id).map_err(CommandError::failed)?;
-        return Ok(context.printer.line(format!("{} is marked as stopped, and kept", id.display_name()))?);
+        stop::presume_dead(&context.store, id)?;
+        return context.printer.line(format!("{} is marked as stopped, and kept", id.display_name()));
     }
     warn_of_work(&target, context);
     if let Some(session) = target.session {
@@ -74,16 +74,16 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
         return substrate::of(&context.store, id).end(&session).map_err(CommandError::failed);
     }
     see_to_daemons(&target.instance, args.spare_daemons, context)?;
-    match stop::stop(&context.store, &context.config, id).map_err(CommandError::failed)? {
+    match stop::stop(&context.store, &context.config, id)? {
         FinishOutcome::Removed { because, .. } => {
-            Ok(context.printer.line(format!("{} had already ended: {because}", id.display_name()))?)
+            context.printer.line(format!("{} had already ended: {because}", id.display_name()))
         }
         _ => {
             resume::told_astray(&context.store, id).iter().for_each(|told| context.warn(told));
             let kept = context.store.read(id);
             let sessions = kept.iter().flat_map(|instance| &instance.sessions);
             sessions.filter_map(Session::told_below).for_each(|told| context.warn(&told));
-            Ok(context.printer.line(format!("{} is stopped and kept", id.display_name()))?)
+            context.printer.line(format!("{} is stopped and kept", id.display_name()))
         }
     }
 }
@@ -93,7 +93,7 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
 pub fn see_to_daemons(instance: &Instance, spare: bool, context: &Context) -> VerbResult {
     let found = daemons::beyond_sessions(&context.store, instance.id);
     if spare {
-        daemons::spare(&context.store, instance, &found.daemons).map_err(CommandError::failed)?;
+        daemons::spare(&context.store, instance, &found.daemons)?;
     }
     name(if spare { Heading::LeftRunning } else { Heading::EndedAsWell }, &found.daemons, context)?;
     name(Heading::EndedAsWell, &found.survivors, context)

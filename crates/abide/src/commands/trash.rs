@@ -110,12 +110,12 @@ fn row(entry: &TrashEntry, context: &Context) -> TrashRow {
 fn list(json: bool, context: &Context) -> VerbResult {
     let rows: Vec<TrashRow> = entries(context)?.iter().map(|entry| row(entry, context)).collect();
     if json {
-        return Ok(context.printer.json(&json!({ "version": 1, "trash": rows }))?);
+        return context.printer.json(&json!({ "version": 1, "trash": rows }));
     }
     if rows.is_empty() {
-        return Ok(context.printer.line("The trash is empty.")?);
+        return context.printer.line("The trash is empty.");
     }
-    Ok(context.printer.table(&table(&rows))?)
+    context.printer.table(&table(&rows))
 }
 
 fn table(rows: &[TrashRow]) -> Table {
@@ -165,7 +165,7 @@ fn show(target: &str, json: bool, context: &Context) -> VerbResult {
         let sessions: Vec<SessionRow> =
             instance.iter().flat_map(|instance| instance.sessions.iter().map(SessionRow::from)).collect();
         let shown = json!({ "version": 1, "entry": row, "sessions": sessions, "history": history });
-        return Ok(context.printer.json(&shown)?);
+        return context.printer.json(&shown);
     }
     let called = row.called.map(|called| format!(", called {}", Safe(&called))).unwrap_or_default();
     context.printer.line(format!("{}{called}, removed {}, {}", row.name, row.removed, size(row.bytes)))?;
@@ -176,7 +176,7 @@ fn show(target: &str, json: bool, context: &Context) -> VerbResult {
             }
             Ok(())
         }
-        Err(damage) => Ok(context.printer.toned_line(TableTone::Bad, format!("damaged: {damage}"))?),
+        Err(damage) => context.printer.toned_line(TableTone::Bad, format!("damaged: {damage}")),
     }
 }
 
@@ -185,16 +185,15 @@ fn restore(target: &str, context: &Context) -> VerbResult {
         Ok(entry) => entry,
         Err(nothing) => return take_back(target, context).unwrap_or(Err(nothing)),
     };
-    let id = trash::restore(&context.store, &entry.name, &|line| context.warn(line))
-        .map_err(CommandError::failed)?;
+    let id = trash::restore(&context.store, &entry.name, &|line| context.warn(line))?;
     let faults = context.store.read(id).map(|instance| trees::faults(&context.store, &instance));
     let faults = faults.unwrap_or_default();
     faults.iter().for_each(|fault| context.warn(fault));
     let name = id.display_name();
-    Ok(context.printer.line(match faults.len() {
+    context.printer.line(match faults.len() {
         0 => format!("{name} is restored; `abide resume {id}` starts it"),
         _ => format!("{name} is restored, but git does not work in it"),
-    })?)
+    })
 }
 
 /// Takes back the removal of an instance that is on its way to the trash and did not get there; `None` if there is none.
@@ -207,7 +206,7 @@ fn take_back(target: &str, context: &Context) -> Option<VerbResult> {
     let kept =
         finish::take_back(&context.store, id, &|line| context.warn(line)).map_err(CommandError::failed);
     let line = format!("{} is kept; its removal is cancelled", id.display_name());
-    Some(kept.and_then(|_| Ok(context.printer.line(line)?)))
+    Some(kept.and_then(|_| context.printer.line(line)))
 }
 
 fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> VerbResult {
@@ -216,7 +215,7 @@ fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Ver
         targets => targets.iter().map(|target| find(target, context)).collect::<VerbResult<_>>()?,
     };
     if chosen.is_empty() {
-        return Ok(context.printer.line("The trash is empty.")?);
+        return context.printer.line("The trash is empty.");
     }
     let rows: Vec<TrashRow> = chosen.iter().map(|entry| row(entry, context)).collect();
     if dry_run || !yes {
@@ -230,7 +229,7 @@ fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Ver
         n => format!("Delete these {n} permanently?"),
     };
     if !yes && !context.confirm(&question, "--yes")? {
-        return Ok(context.printer.line("Nothing was removed.")?);
+        return context.printer.line("Nothing was removed.");
     }
     let (mut removed, mut failed) = (0, 0);
     for entry in &chosen {

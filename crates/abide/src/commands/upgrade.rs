@@ -29,7 +29,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
-    let entries = reconcile::reconcile(&context.store, &context.config).map_err(CommandError::failed)?;
+    let entries = reconcile::reconcile(&context.store, &context.config)?;
     let ids = match args.target {
         Some(word) => vec![super::running(&word, context)?.instance.id],
         None => active(entries),

@@ -92,7 +92,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         return Err(CommandError::failed(format!("its last turn failed: {problem}")));
     }
     match (reply.outcome, ended) {
-        (WaitOutcome::Reached, Some(exit)) => Ok(context.printer.line(exit)?),
+        (WaitOutcome::Reached, Some(exit)) => context.printer.line(exit),
         (WaitOutcome::Reached, None) => Ok(reply.line.map_or(Ok(()), |line| context.printer.line(line))?),
         (WaitOutcome::Exited, exit) => Err(CommandError::failed(format!(
             "it ended first ({})",

@@ -182,19 +182,16 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     match args.verb {
         Verb::List { json } => list(json, context),
         Verb::Show { name } => {
-            context.config.workspace(&name).map_err(CommandError::failed)?;
+            context.config.workspace(&name)?;
             let text = std::fs::read_to_string(context.config.workspace_file(&name))?;
-            Ok(context.printer.text(&text)?)
+            context.printer.text(&text)
         }
         Verb::Create { name, dir, changes } => {
             let dir = absolute(dir.unwrap_or_else(|| ".".to_owned()))?;
-            let made = context
-                .config
-                .create_workspace(&name, &dir, &changes.edits()?)
-                .map_err(CommandError::failed)?;
+            let made = context.config.create_workspace(&name, &dir, &changes.edits()?)?;
             tracing::info!(%name, "workspace made");
             tell_what_is_not_there(&made, context);
-            Ok(context.printer.line(format!("{name} is {}", made.dir.display()))?)
+            context.printer.line(format!("{name} is {}", made.dir.display()))
         }
         Verb::Edit { name, changes } => {
             let edits = changes.edits()?;
@@ -203,7 +200,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
                     CommandError::usage("nothing to change").hint("see `abide workspace edit --help`")
                 );
             }
-            let changed = context.config.edit_workspace(&name, &edits).map_err(CommandError::failed)?;
+            let changed = context.config.edit_workspace(&name, &edits)?;
             tracing::info!(%name, "workspace changed");
             tell_what_is_not_there(&changed, context);
             Ok(())
@@ -212,9 +209,9 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             // A question about something that is not there would be answered in vain.
             let file = context.config.workspace_file(&name);
             if file.exists() && !yes && !context.confirm(&format!("Remove the workspace {name}?"), "--yes")? {
-                return Ok(context.printer.line("Nothing was removed.")?);
+                return context.printer.line("Nothing was removed.");
             }
-            context.config.remove_workspace(&name).map_err(CommandError::failed)?;
+            context.config.remove_workspace(&name)?;
             tracing::info!(%name, "workspace removed");
             Ok(())
         }
@@ -234,16 +231,16 @@ fn tell_what_is_not_there(workspace: &Workspace, context: &Context) {
 }
 
 fn list(json: bool, context: &Context) -> VerbResult {
-    let all = context.config.workspaces().map_err(CommandError::failed)?;
+    let all = context.config.workspaces()?;
     let rows: Vec<WorkspaceRow> =
         all.into_iter().map(|(name, workspace)| WorkspaceRow::new(name, workspace)).collect();
     if json {
-        return Ok(context.printer.json(&json!({ "version": 1, "workspaces": rows }))?);
+        return context.printer.json(&json!({ "version": 1, "workspaces": rows }));
     }
     if rows.is_empty() {
-        return Ok(context
+        return context
             .printer
-            .line("No workspaces. `abide workspace create NAME` creates one for this directory.")?);
+            .line("No workspaces. `abide workspace create NAME` creates one for this directory.");
     }
     let mut table = Table::new(&["NAME", "AGENT", "POLICY", "DIRECTORY"]);
     for row in &rows {
@@ -259,5 +256,5 @@ fn list(json: bool, context: &Context) -> VerbResult {
             (last, tone),
         ]);
     }
-    Ok(context.printer.table(&table)?)
+    context.printer.table(&table)
 }
