@@ -19,12 +19,19 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::CallError;
 use abide_wire::session::{ProcessExit, SessionId};
 
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AttachMode {
+    #[default]
+    Control,
+    /// Nothing that is typed reaches a session, and the size does not count.
+    ReadOnly,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct AttachOptions {
     /// The session to show first; the one that was looked at last where absent.
     pub session: Option<SessionId>,
-    /// Watch only: nothing that is typed reaches a session, and the size does not count.
-    pub read_only: bool,
+    pub mode: AttachMode,
     /// The byte of the prefix key, by which one can leave while there is no mux to understand it; `C-b` where 0.
     pub prefix: u8,
     /// Whether the terminal shows any colour.

@@ -20,7 +20,7 @@ use crate::connect;
 use crate::connect::{Absence, Again};
 use crate::environment::TerminalEnv;
 use crate::probe::{PLAIN_QUESTION, QUESTION, TerminalProbe};
-use crate::{AttachEnd, AttachOptions};
+use crate::{AttachEnd, AttachMode, AttachOptions};
 
 /// While this much waits for the terminal, nothing is read from the mux, which then skips frames.
 const MAX_DRAWING: usize = 64 << 10;
@@ -355,7 +355,7 @@ impl<'a> Attachment<'a> {
         let attach = Attach {
             cols: size.cols,
             rows: size.rows,
-            read_only: self.options.read_only,
+            read_only: self.options.mode == AttachMode::ReadOnly,
             caps: self.env.traits(told, self.options.truecolor),
             colors: told.colors(),
             session,

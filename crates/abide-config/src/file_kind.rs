@@ -8,7 +8,7 @@ use crate::draft::{Draft, NoPlace, replace};
 use crate::error::ConfigError;
 use crate::mistake::{Mistake, Mistakes};
 use crate::path::{self, Position, find_nearest};
-use crate::reader::{Complaint, ConfigReader, VERSION};
+use crate::reader::{Complaint, ComplaintAbout, ConfigReader, VERSION};
 use crate::schema::SettingsRecord;
 use crate::text::printable;
 
@@ -127,7 +127,10 @@ impl ConfigSource {
         let position = original.filter(|_| !new).map(|document| {
             let found = find_nearest(document, &complaint.path);
             let key = found.key.and_then(|key| key.span());
-            let span = if complaint.about_key { key.or(found.span) } else { found.span.or(key) };
+            let span = match complaint.about {
+                ComplaintAbout::Key => key.or(found.span),
+                ComplaintAbout::Value => found.span.or(key),
+            };
             Position::of(span.map_or(0, |span| span.start), self.original.as_bytes())
         });
         Mistake {

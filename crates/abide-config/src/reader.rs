@@ -14,11 +14,17 @@ pub(crate) const VERSION: &str = "version";
 /// A hostile file of a megabyte could hold a hundred thousand mistakes; nobody reads more than these.
 pub(crate) const LISTED: usize = 100;
 
+/// What is wrong: the key itself, or what stands under it.
+#[derive(Clone, Copy)]
+pub(crate) enum ComplaintAbout {
+    Key,
+    Value,
+}
+
 /// A mistake that does not know its line yet.
 pub(crate) struct Complaint {
     pub(crate) path: Path,
-    /// Whether the key itself is wrong, rather than what stands under it.
-    pub(crate) about_key: bool,
+    pub(crate) about: ComplaintAbout,
     pub(crate) found: Option<String>,
     pub(crate) problem: String,
     pub(crate) allowed: Option<String>,
@@ -58,7 +64,7 @@ impl<'h> ConfigReader<'h> {
                     SettingShape::Leaf(spelling) => (spelling.allowed)(),
                     _ => key.to_owned(),
                 };
-                self.complain(false, None, format!("`{key}` is missing"), Some(allowed), None)
+                self.complain(ComplaintAbout::Value, None, format!("`{key}` is missing"), Some(allowed), None)
             }),
         }
     }
@@ -90,13 +96,19 @@ impl<'h> ConfigReader<'h> {
         let steps = wrong.index.map(PathStep::Index);
         let depth = self.path.0.len();
         self.path.0.extend(steps);
-        self.complain::<()>(false, found, wrong.problem, Some(allowed), meant);
+        self.complain::<()>(ComplaintAbout::Value, found, wrong.problem, Some(allowed), meant);
         self.path.0.truncate(depth);
     }
 
     pub(crate) fn key<K: KeyRule>(&mut self, key: &str) -> Option<K::Key> {
         K::parse(key).or_else(|| {
-            self.complain(true, None, format!("not {}", a(K::NOUN)), Some(K::ALLOWED.to_owned()), None)
+            self.complain(
+                ComplaintAbout::Key,
+                None,
+                format!("not {}", a(K::NOUN)),
+                Some(K::ALLOWED.to_owned()),
+                None,
+            )
         })
     }
 
@@ -112,26 +124,32 @@ impl<'h> ConfigReader<'h> {
             }
             let meant = nearest(key, fields.iter().map(|field| field.key)).map(str::to_owned);
             self.inside(PathStep::Key(key.to_owned()), |at| {
-                at.complain::<()>(true, None, "not a setting".to_owned(), Some(keys_of(fields)), meant);
+                at.complain::<()>(
+                    ComplaintAbout::Key,
+                    None,
+                    "not a setting".to_owned(),
+                    Some(keys_of(fields)),
+                    meant,
+                );
             });
         }
     }
 
     pub(crate) fn not_a<T>(&mut self, noun: &str, allowed: &str) -> Option<T> {
-        self.complain(false, None, format!("not {}", a(noun)), Some(allowed.to_owned()), None)
+        self.complain(ComplaintAbout::Value, None, format!("not {}", a(noun)), Some(allowed.to_owned()), None)
     }
 
     /// A mistake that only shows when values are compared with each other.
     pub(crate) fn disagreement(&mut self, at: Path, problem: String, allowed: &str) {
         let here = std::mem::replace(&mut self.path, at);
-        self.complain::<()>(false, None, problem, Some(allowed.to_owned()), None);
+        self.complain::<()>(ComplaintAbout::Value, None, problem, Some(allowed.to_owned()), None);
         self.path = here;
     }
 
     /// Always `None`, so that a reader can complain and give up its own value in one expression.
     fn complain<T>(
         &mut self,
-        about_key: bool,
+        about: ComplaintAbout,
         found: Option<String>,
         problem: String,
         allowed: Option<String>,
@@ -139,7 +157,7 @@ impl<'h> ConfigReader<'h> {
     ) -> Option<T> {
         if self.complaints.len() < LISTED {
             let path = self.path.clone();
-            self.complaints.push(Complaint { path, about_key, found, problem, allowed, nearest });
+            self.complaints.push(Complaint { path, about, found, problem, allowed, nearest });
         } else {
             self.unlisted += 1;
         }

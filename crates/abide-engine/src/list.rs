@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use abide_model::session::{AgentBelow, Astray};
 use abide_model::session_end::Cut;
-use abide_model::{DecidedBy, Doing, Instance, InstanceId, Liveness, Place, Session, Status, Timestamp};
+use abide_model::{
+    DecidedBy, Doing, Instance, InstanceId, InstanceState, Liveness, Place, Session, Status, Timestamp,
+};
 use abide_store::{Store, StoreEntry};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
@@ -45,8 +47,7 @@ pub struct InstanceRow {
     pub dir: String,
     pub role: String,
     pub place: Place,
-    /// `starting`, `active`, `restorable` or `ending`.
-    pub state: String,
+    pub state: InstanceState,
     /// The reason that goes with the state, where there is one.
     pub reason: Option<String>,
     /// Since when it is in that state.
@@ -107,6 +108,9 @@ pub struct SessionRow {
     pub activity: Option<Doing>,
     pub activity_since: Option<Timestamp>,
     pub activity_because: Option<String>,
+    /// Whether it is a shell that waits for a command.
+    #[serde(skip)]
+    pub is_waiting_shell: bool,
     /// What it asks the operator.
     pub question: Option<String>,
     /// For how many milliseconds it has said nothing, while it runs.
@@ -156,7 +160,7 @@ impl From<&Instance> for InstanceRow {
             dir: instance.scope.dir.display().to_string(),
             role: instance.role.clone(),
             place: instance.recipe.place,
-            state: instance.status.status.state().to_owned(),
+            state: instance.status.status.state(),
             reason: instance.status.status.reason().map(str::to_owned),
             since: instance.status.since,
             because: instance.status.because.clone(),
@@ -205,11 +209,11 @@ pub fn add_live(listing: &mut InstanceList, store: &Store) {
     let work = || {
         while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut row = row.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(row.state.as_str(), "starting" | "active") {
+            if matches!(row.state, InstanceState::Starting | InstanceState::Active) {
                 judge(&mut row, store, &survey);
             }
-            if let (Some(Liveness::Alive), "active", Ok(id)) =
-                (row.liveness, row.state.as_str(), row.id.parse())
+            if let (Some(Liveness::Alive), InstanceState::Active, Ok(id)) =
+                (row.liveness, row.state, row.id.parse())
             {
                 match survey.at(connect::instance_dir(store, id)).status() {
                     Ok(status) => {
@@ -249,7 +253,7 @@ fn judge(row: &mut InstanceRow, store: &Store, survey: &Survey) {
 
 /// Adds what ends the instances that run, where a logout or a service would.
 pub fn add_exposure(listing: &mut InstanceList, store: &Store, judge: &Judge) {
-    for row in listing.instances.iter_mut().filter(|row| row.state == "active") {
+    for row in listing.instances.iter_mut().filter(|row| row.state == InstanceState::Active) {
         let found = row.id.parse().ok().and_then(|id| judge.judge(store, id));
         row.exposed = found.and_then(|found| found.danger().map(ToString::to_string));
     }
@@ -257,7 +261,8 @@ pub fn add_exposure(listing: &mut InstanceList, store: &Store, judge: &Judge) {
 
 /// Adds what still runs of instances that do not.
 pub fn add_leftovers(listing: &mut InstanceList, store: &Store) {
-    let mut kept = listing.instances.iter_mut().filter(|row| row.state == "restorable").peekable();
+    let mut kept =
+        listing.instances.iter_mut().filter(|row| row.state == InstanceState::Restorable).peekable();
     if kept.peek().is_none() {
         return;
     }
@@ -302,6 +307,7 @@ fn merge(row: &mut InstanceRow, status: StatusReply) {
             session.activity_since = Some(Timestamp(clock::now().0.saturating_sub(ago)));
             session.activity_because = Some(activity.because);
             session.question = activity.question;
+            session.is_waiting_shell = activity.is_waiting_shell;
         }
         let exit = live.exit.map(|exit| finish::exit_of(exit, None, false).to_string());
         // What its record says is of an earlier start, or of one that was given up too soon.

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 
-use abide_model::ProcessIdentity;
+use abide_model::{Liveness, ProcessIdentity};
 use abide_sys::atomic;
 use abide_sys::process::{self, Stat, command_line, descendants};
 use abide_wire::instance_dir::InstanceDir;
@@ -58,7 +58,7 @@ fn is_ours(pid: i32) -> bool {
 /// Writes down that `processes` are spared, together with those that were spared before.
 pub fn spare(instance_dir: &InstanceDir, processes: &[ProcessIdentity]) -> io::Result<()> {
     let mut all = spared(instance_dir);
-    all.retain(|process| process::alive(process) != Some(false) && !processes.contains(process));
+    all.retain(|process| process::alive(process) != Liveness::Dead && !processes.contains(process));
     all.extend_from_slice(processes);
     let dir = std::fs::File::open(instance_dir.state_dir())?;
     let path = instance_dir.spared();

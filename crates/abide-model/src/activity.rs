@@ -113,14 +113,18 @@ pub struct Activity {
     pub again: Option<Duration>,
 }
 
+impl Activity {
+    /// Whether it is a shell that has its terminal to itself: of nothing else do its processes say that it is idle.
+    pub fn is_waiting_shell(&self) -> bool {
+        (self.doing, self.source) == (Doing::Idle, Some(Source::Processes))
+    }
+}
+
 /// How long something seen must last before it may say that the work is over: between two steps an agent looks idle.
 pub const SETTLE: Duration = Duration::from_millis(1500);
 
 /// After this long without a new word and without output, work is no longer taken on trust.
 pub const STALE: Duration = Duration::from_secs(60);
-
-/// What is said of a shell that has its terminal to itself.
-pub const SHELL_WAITS: &str = "its shell is waiting for a command";
 
 /// What is known of an agent that was started and may not take input yet.
 #[derive(Debug, Clone, Copy)]

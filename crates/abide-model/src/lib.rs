@@ -44,6 +44,6 @@ pub use liveness::{HostIdentity, Liveness};
 pub use prefix::{BadPrefixKey, PrefixKey};
 pub use recipe::{EnvRef, Recipe};
 pub use session::{Conversation, Session};
-pub use status::{DecidedBy, Standing, Status, StatusEvent};
+pub use status::{DecidedBy, InstanceState, Standing, Status, StatusEvent};
 pub use text::{Safe, sanitised};
 pub use time::Timestamp;

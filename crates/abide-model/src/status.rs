@@ -61,6 +61,17 @@ impl From<Gone> for Kept {
     }
 }
 
+choices! {
+    /// [`Status`] without what goes with it.
+    InstanceState, "state" {
+        Starting = "starting": "its set-up is under way",
+        Active = "active": "its capsule is believed alive",
+        Restorable = "restorable": "it has no process and can come back",
+        Ending = "ending": "its removal is under way or was cut short",
+        Damaged = "damaged": "it cannot be read",
+    }
+}
+
 /// Where an instance is in its life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
@@ -82,14 +93,13 @@ pub enum Status {
 }
 
 impl Status {
-    /// The spelling used in manifests and lists.
-    pub fn state(&self) -> &'static str {
+    pub fn state(&self) -> InstanceState {
         match self {
-            Self::Starting { .. } => "starting",
-            Self::Active => "active",
-            Self::Restorable(_) => "restorable",
-            Self::Ending(_) => "ending",
-            Self::Damaged(_) => "damaged",
+            Self::Starting { .. } => InstanceState::Starting,
+            Self::Active => InstanceState::Active,
+            Self::Restorable(_) => InstanceState::Restorable,
+            Self::Ending(_) => InstanceState::Ending,
+            Self::Damaged(_) => InstanceState::Damaged,
         }
     }
 
@@ -108,7 +118,7 @@ impl std::fmt::Display for Status {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.reason() {
             Some(reason) => f.pad(&format!("{} ({reason})", self.state())),
-            None => f.pad(self.state()),
+            None => self.state().fmt(f),
         }
     }
 }
@@ -325,7 +335,7 @@ impl From<Standing> for StandingRecord {
             _ => (None, None),
         };
         Self {
-            state: standing.status.state().to_owned(),
+            state: standing.status.state().to_string(),
             reason: standing.status.reason().map(str::to_owned),
             by,
             resuming,

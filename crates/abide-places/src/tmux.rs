@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use abide_model::Liveness;
 use abide_model::vars;
 use abide_sys::run::{self, RunError};
 use rustix::io::Errno;
@@ -146,24 +147,24 @@ impl TmuxServer {
         }
     }
 
-    /// Whether it runs; nobody is asked and nothing is started. `None` where that cannot be told.
-    pub fn runs(&self) -> Option<bool> {
+    /// Whether it runs. Nothing is asked of it, and nothing is started.
+    pub fn runs(&self) -> Liveness {
         match answers(&self.socket) {
-            Ok(()) => Some(true),
-            Err(Errno::NOENT | Errno::CONNREFUSED | Errno::NOTDIR) => Some(false),
-            Err(_) => None,
+            Ok(()) => Liveness::Alive,
+            Err(Errno::NOENT | Errno::CONNREFUSED | Errno::NOTDIR) => Liveness::Dead,
+            Err(_) => Liveness::Unknown,
         }
     }
 
     /// Its panes; none where it does not run.
     pub fn panes(&self) -> Result<Vec<TmuxPane>, RunError> {
-        if self.runs() == Some(false) {
+        if self.runs() == Liveness::Dead {
             return Ok(Vec::new());
         }
         match self.ask(&[words(["list-panes", "-a", "-F", pane::FORMAT])], TO_TELL) {
             Ok(listed) => Ok(String::from_utf8_lossy(&listed).lines().filter_map(TmuxPane::parse).collect()),
             // It may have been on its way out.
-            Err(_) if eventually(TO_END, || self.runs() == Some(false)) => Ok(Vec::new()),
+            Err(_) if eventually(TO_END, || self.runs() == Liveness::Dead) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

@@ -14,6 +14,14 @@ use crate::store::Store;
 use abide_sys::atomic;
 
 /// What became of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InstanceOutcome {
+    Removed,
+    Kept,
+}
+
+/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeRecord {
     pub at: Timestamp,
@@ -21,8 +29,7 @@ pub struct OutcomeRecord {
     /// What it was launched from.
     pub scope: String,
     pub role: String,
-    /// What became of it: `removed`, `kept`, `restored`, `purged`, ….
-    pub outcome: String,
+    pub outcome: InstanceOutcome,
     pub reason: String,
     /// Whose decision it was, where it needed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +100,7 @@ mod tests {
             id: InstanceId::from_bits(n.unsigned_abs()),
             scope: "/work/shop".into(),
             role: "default".into(),
-            outcome: "removed".into(),
+            outcome: InstanceOutcome::Removed,
             reason: "x".into(),
             decided_by: None,
             extra: Extra::new(),

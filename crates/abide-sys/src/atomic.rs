@@ -11,17 +11,26 @@ use rustix::rand::GetRandomFlags;
 /// Writes `name` in the directory `dir` so that a reader, a crash or a full disk meets the old contents or the new ones,
 /// never a part of them. The mode is exactly `mode`, whatever the umask; what a link `name` pointed to stays as it was.
 pub fn write(dir: impl AsFd, name: impl AsRef<OsStr>, bytes: &[u8], mode: u32) -> io::Result<()> {
-    replace(dir, name, bytes, mode, true)
+    replace(dir, name, bytes, mode, Durability::Synced)
 }
 
-/// Like [`write()`], and on the disk when this returns only if it is to be `durable`. What is not may be lost with the power.
+/// Whether a file is on the disk when writing it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    Synced,
+    /// A power cut may undo it.
+    Unsynced,
+}
+
+/// Like [`write()`], as durable as asked for.
 pub fn replace(
     dir: impl AsFd,
     name: impl AsRef<OsStr>,
     bytes: &[u8],
     mode: u32,
-    durable: bool,
+    durability: Durability,
 ) -> io::Result<()> {
+    let durable = durability == Durability::Synced;
     let (dir, name) = (dir.as_fd(), name.as_ref());
     let mut temp = OsStr::new(".").to_owned();
     temp.push(name);

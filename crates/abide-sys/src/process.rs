@@ -6,7 +6,7 @@ mod stat;
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use abide_model::ProcessIdentity;
+use abide_model::{Liveness, ProcessIdentity};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -40,18 +40,18 @@ pub fn started(pid: i32) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_secs(booted) + Duration::from_millis(ticks * 1000 / rate.max(1)))
 }
 
-/// Whether that very process still runs; `None` if that cannot be found out. A zombie does not run.
-pub fn alive(process: &ProcessIdentity) -> Option<bool> {
+/// Whether that very process still runs. A zombie does not run.
+pub fn alive(process: &ProcessIdentity) -> Liveness {
     if process.boot.is_empty() || boot_id().is_empty() || process.start == 0 {
-        return None;
+        return Liveness::Unknown;
     }
     if process.boot != boot_id() {
-        return Some(false);
+        return Liveness::Dead;
     }
     match look(process.pid) {
-        ProcessState::Running { start } => Some(start == process.start),
-        ProcessState::Ended => Some(false),
-        ProcessState::Unclear => None,
+        ProcessState::Running { start } if start == process.start => Liveness::Alive,
+        ProcessState::Running { .. } | ProcessState::Ended => Liveness::Dead,
+        ProcessState::Unclear => Liveness::Unknown,
     }
 }
 
@@ -82,19 +82,27 @@ mod tests {
     #[test]
     fn this_process_is_alive_and_its_number_alone_is_not_enough() {
         let me = this();
-        assert_eq!(alive(&me), Some(true));
+        assert_eq!(alive(&me), Liveness::Alive);
         assert_eq!(
             alive(&ProcessIdentity { start: me.start + 1, ..me.clone() }),
-            Some(false),
+            Liveness::Dead,
             "a reused pid"
         );
         assert_eq!(
             alive(&ProcessIdentity { boot: "other".into(), ..me.clone() }),
-            Some(false),
+            Liveness::Dead,
             "another boot"
         );
-        assert_eq!(alive(&ProcessIdentity { start: 0, ..me.clone() }), None, "nothing to tell it by");
-        assert_eq!(alive(&ProcessIdentity { boot: String::new(), ..me }), None, "nothing to tell it by");
+        assert_eq!(
+            alive(&ProcessIdentity { start: 0, ..me.clone() }),
+            Liveness::Unknown,
+            "nothing to tell it by"
+        );
+        assert_eq!(
+            alive(&ProcessIdentity { boot: String::new(), ..me }),
+            Liveness::Unknown,
+            "nothing to tell it by"
+        );
     }
 
     #[test]
@@ -102,15 +110,15 @@ mod tests {
         let mut sleeper = std::process::Command::new("sh");
         let mut child = sleeper.args(["-c", "read x"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
         let it = identity(child.id()).unwrap();
-        assert_eq!(alive(&it), Some(true));
+        assert_eq!(alive(&it), Liveness::Alive);
         child.kill().unwrap();
         // Waits for the end without reaping, so that the zombie can be looked at.
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
         rustix::process::waitid(rustix::process::WaitId::Pid(pid), ended).unwrap();
-        assert_eq!(alive(&it), Some(false), "a zombie was taken for a process");
+        assert_eq!(alive(&it), Liveness::Dead, "a zombie was taken for a process");
         child.wait().unwrap();
-        assert_eq!(alive(&it), Some(false));
+        assert_eq!(alive(&it), Liveness::Dead);
         assert!(identity(it.pid).is_none_or(|other| other != it));
     }
 }

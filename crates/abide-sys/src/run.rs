@@ -209,6 +209,9 @@ impl<R: Read + AsFd> Stream<R> {
 
 #[cfg(test)]
 mod tests {
+
+    use abide_model::Liveness;
+
     use super::*;
 
     const LONG: Duration = Duration::from_secs(30);
@@ -286,7 +289,7 @@ mod tests {
         let child = crate::process::identity(pid).unwrap();
         caller.kill().unwrap();
         caller.wait().unwrap();
-        while crate::process::alive(&child) != Some(false) {
+        while crate::process::alive(&child) != Liveness::Dead {
             assert!(Instant::now() < deadline, "the command outlived its caller");
         }
     }

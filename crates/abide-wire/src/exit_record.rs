@@ -9,7 +9,8 @@ use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use abide_model::ProcessIdentity;
-use abide_sys::{atomic, process};
+use abide_sys::atomic::{self, Durability};
+use abide_sys::process;
 use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
@@ -203,7 +204,8 @@ impl ExitRecord {
     pub fn write(&self, instance_dir: &InstanceDir) -> io::Result<()> {
         let (dir, path) = (File::open(instance_dir.state_dir())?, instance_dir.exit_record());
         let name = path.file_name().unwrap_or_default();
-        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, self.reason.is_some())
+        let durability = if self.reason.is_some() { Durability::Synced } else { Durability::Unsynced };
+        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, durability)
     }
 }
 

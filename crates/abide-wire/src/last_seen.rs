@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io;
 
 use abide_model::Doing;
-use abide_sys::{atomic, clock};
+use abide_sys::atomic::{self, Durability};
+use abide_sys::clock;
 use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
@@ -80,7 +81,7 @@ impl LastSeenAll {
     fn write(&self, instance_dir: &InstanceDir) -> io::Result<()> {
         let (dir, path) = (File::open(instance_dir.state_dir())?, instance_dir.last_seen());
         let name = path.file_name().unwrap_or_default();
-        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, false)
+        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, Durability::Unsynced)
     }
 }
 

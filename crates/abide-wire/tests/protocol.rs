@@ -106,13 +106,19 @@ fn every_event() -> Vec<Event> {
             for_ms: 3,
             because: "it said so".into(),
             question: Some("may I?".into()),
+            is_waiting_shell: true,
         }),
         quiet_ms: 4,
         journaled: true,
         meta: serde_json::json!([1]),
     };
-    let activity =
-        ActivityReport { state: Doing::Working, for_ms: 0, because: String::new(), question: None };
+    let activity = ActivityReport {
+        state: Doing::Working,
+        for_ms: 0,
+        because: String::new(),
+        question: None,
+        is_waiting_shell: false,
+    };
     vec![
         Event::Started { status: Box::new(status) },
         Event::Exited { session: session(), exit: ProcessExit::Code(3) },

@@ -14,6 +14,7 @@ use abide_model::{
     Decided, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, StatusEvent,
     Timestamp,
 };
+use abide_store::outcomes::InstanceOutcome;
 use abide_store::{InstanceLock, Store, outcomes};
 use abide_sys::{clock, crash, host};
 use abide_wire::exit_record::{ExitRecord, StopReason};
@@ -153,7 +154,7 @@ fn decide_and_carry_out(
             let name = lock.trash(clock::now())?;
             crash::point("engine.finish.trashed");
             tracing::info!(%id, %name, "removed: {because}");
-            note_outcome(store, &instance, "removed", &because);
+            note_outcome(store, &instance, InstanceOutcome::Removed, &because);
             Ok(FinishOutcome::Removed { because, left })
         }
         Status::Restorable(_) => {
@@ -163,7 +164,7 @@ fn decide_and_carry_out(
             }
             // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
             if decided {
-                note_outcome(store, &instance, "kept", &because);
+                note_outcome(store, &instance, InstanceOutcome::Kept, &because);
             }
             Ok(FinishOutcome::Kept(because))
         }
@@ -356,13 +357,13 @@ fn stop_processes(store: &Store, instance_dir: &InstanceDir, instance: &Instance
     processes::end_leftovers(instance_dir, instance.id).map(drop)
 }
 
-fn note_outcome(store: &Store, instance: &Instance, outcome: &str, reason: &str) {
+fn note_outcome(store: &Store, instance: &Instance, outcome: InstanceOutcome, reason: &str) {
     let line = outcomes::OutcomeRecord {
         at: clock::now(),
         id: instance.id,
         scope: instance.scope.short_name(),
         role: instance.role.clone(),
-        outcome: outcome.to_owned(),
+        outcome,
         reason: reason.to_owned(),
         decided_by: instance.status.decided_by,
         extra: daemons::of_outcome(instance),
@@ -379,18 +380,27 @@ pub fn keep(store: &Store, seen: &Instance) -> Result<(), Error> {
         Ok((same && instance.keep_by_choice(clock::now())).then(|| instance.clone()))
     })?;
     if let Some(kept) = kept {
-        note_outcome(store, &kept, "kept", &kept.status.because);
+        note_outcome(store, &kept, InstanceOutcome::Kept, &kept.status.because);
     }
     Ok(())
 }
 
-/// Clears up after a start that failed: nothing of a first start that holds no work is left behind, unless `keep` says
-/// that it is worth coming back to.
-pub fn start_failed(store: &Store, id: InstanceId, why: &str, keep: bool) {
+/// What becomes of a first start that failed and holds no work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailedStart {
+    /// It is worth coming back to.
+    Keep,
+    Remove,
+}
+
+/// Clears up after a start that failed. What holds work is kept in either case.
+pub fn start_failed(store: &Store, id: InstanceId, why: &str, without_work: FailedStart) {
     let verdict = store.read(id).map_or(Verdict::Unknown, |instance| trees::verdict(store, &instance));
     let cleared = store.update(id, |instance| -> Result<(), Error> {
         let event = match verdict {
-            Verdict::Clean if !keep => StatusEvent::StarterDied { at_risk: false },
+            Verdict::Clean if without_work == FailedStart::Remove => {
+                StatusEvent::StarterDied { at_risk: false }
+            }
             _ => StatusEvent::SetupFailed,
         };
         let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());

@@ -3,7 +3,7 @@
 use abide_keeper::daemons;
 use abide_keeper::daemons::Daemon;
 use abide_model::liveness::SupervisorLock;
-use abide_model::{Extra, Instance, InstanceId, Place, SessionId, vars};
+use abide_model::{Extra, Instance, InstanceId, Liveness, Place, SessionId, vars};
 use abide_places::host::{self, scope};
 use abide_store::Store;
 use abide_sys::process::{self, descendants, in_environment};
@@ -79,7 +79,7 @@ pub fn beyond_sessions(store: &Store, id: InstanceId) -> BeyondSessions {
 fn session_processes(instance_dir: &InstanceDir) -> Option<Vec<i32>> {
     let record = ExitRecord::read(instance_dir).ok().flatten()?;
     let first: Option<Vec<_>> = record.sessions.into_iter().map(|session| session.process).collect();
-    let alive = first?.into_iter().filter(|first| process::alive(first) == Some(true));
+    let alive = first?.into_iter().filter(|first| process::alive(first) == Liveness::Alive);
     Some(alive.flat_map(|first| generations(first.pid.cast_signed())).flatten().collect())
 }
 

@@ -47,11 +47,14 @@ fn run_end(store: &Store, instance: &Instance) -> RunEnd {
 /// Whether the process `by` that starts `instance` is alive.
 pub fn of_starter(store: &Store, instance: &Instance, by: &ProcessIdentity) -> Decided<Liveness> {
     let start = instance.started_on.clone().unwrap_or_else(|| boot_of(by));
-    let seen = process::alive(by).filter(|_| host::here().shares_processes_with(&start));
+    let seen = match host::here().shares_processes_with(&start) {
+        true => process::alive(by),
+        false => Liveness::Unknown,
+    };
     let lock = match seen {
-        Some(true) => SupervisorLock::Held,
-        Some(false) => SupervisorLock::Free,
-        None => InstanceClaim::starter(&connect::instance_dir(store, instance.id)),
+        Liveness::Alive => SupervisorLock::Held,
+        Liveness::Dead => SupervisorLock::Free,
+        Liveness::Unknown => InstanceClaim::starter(&connect::instance_dir(store, instance.id)),
     };
     let Decided { decision, reason } = decide(store, lock, Some(&start), || RunEnd::Unrecorded);
     match decision {

@@ -3,7 +3,7 @@
 use abide_keeper::holds_others;
 use abide_model::placement;
 use abide_model::placement::{Exposure, Fate, Protection};
-use abide_model::{InstanceId, UnitMode};
+use abide_model::{InstanceId, Liveness, UnitMode};
 use abide_places::host::scope::{ScopeOutcome, own_unit};
 use abide_places::host::{Inspector, Login, move_instance, move_server};
 use abide_store::Store;
@@ -47,7 +47,7 @@ impl Judge {
     /// How well the instance `id` is protected; `None` while it does not run, as far as can be seen from here.
     pub fn judge(&self, store: &Store, id: InstanceId) -> Option<InstanceProtection> {
         let record = ExitRecord::read(&connect::instance_dir(store, id)).ok().flatten()?;
-        if record.reason.is_some() || process::alive(&record.keeper) != Some(true) {
+        if record.reason.is_some() || process::alive(&record.keeper) != Liveness::Alive {
             return None;
         }
         let facts = self.inspector.facts_of(record.keeper.pid);

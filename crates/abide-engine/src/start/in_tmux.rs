@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 
 use abide_keeper::LaunchError;
-use abide_model::{Instance, SessionId, vars};
+use abide_model::{Instance, Liveness, SessionId, vars};
 use abide_places::connect;
 use abide_places::host::scope;
 use abide_places::host::scope::ScopeOutcome;
@@ -33,7 +33,7 @@ pub(super) fn launch(
     let socket = LaunchSocket::open(&instance_dir).map_err(failed)?;
     let server = TmuxServer::here();
     let lock = server.lock().map_err(failed)?;
-    let found = server.runs() != Some(false);
+    let found = server.runs() != Liveness::Dead;
     if !found {
         server.start().map_err(failed)?;
     }

@@ -19,6 +19,7 @@ use abide_wire::supervisor_lock::InstanceClaim;
 
 use super::{in_capsule, in_tmux};
 use crate::conversation::begin;
+use crate::end::finish::FailedStart;
 use crate::end::{finish, trash};
 use crate::error::Error;
 use crate::running::{connect, processes};
@@ -120,8 +121,11 @@ fn start_claimed(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Started
         Err(error) => {
             tracing::warn!(id = %instance.id, "start failed: {error}");
             // What a set-up left half done is worth a look, and can be gone on with.
-            let keep = matches!(error, Error::Setup { .. });
-            finish::start_failed(ctx.store, instance.id, &error.to_string(), keep);
+            let without_work = match error {
+                Error::Setup { .. } => FailedStart::Keep,
+                _ => FailedStart::Remove,
+            };
+            finish::start_failed(ctx.store, instance.id, &error.to_string(), without_work);
             trash::forget_blank(ctx.store, instance);
             Err(error)
         }

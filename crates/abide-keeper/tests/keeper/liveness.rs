@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use abide_keeper::{LaunchError, Launching, OWN_IMAGE, OperatorStop};
+use abide_model::Liveness;
 use abide_model::liveness::SupervisorLock;
 use abide_sys::process::{self, Pidfd};
 use abide_testkit::harness::Test;
@@ -49,7 +50,7 @@ fn a_keeper_that_does_not_answer_is_ended() {
     send_signal(keeper.pid.cast_signed(), Signal::STOP);
     let started = launching.with_patience(Duration::from_millis(50)).start(shell("a", "exec sleep 1000"));
     assert!(matches!(started, Err(LaunchError::NoAnswer(..))), "{started:?}");
-    assert_eq!(process::alive(&keeper), Some(false));
+    assert_eq!(process::alive(&keeper), Liveness::Dead);
     assert_eq!(supervisor_lock(&capsule.instance_dir), SupervisorLock::Free);
 }
 

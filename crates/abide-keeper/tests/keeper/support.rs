@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_keeper::{Config, LaunchError, Launched, Launching};
-use abide_model::ProcessIdentity;
+use abide_model::{Liveness, ProcessIdentity};
 use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
@@ -142,7 +142,7 @@ impl Capsule {
     /// Waits for the keeper to end by itself, and gives what it wrote down.
     pub fn ended(&self) -> ExitRecord {
         let keeper = self.keeper.as_ref().unwrap();
-        wait_for("the keeper's end", || (process::alive(keeper) == Some(false)).then_some(()));
+        wait_for("the keeper's end", || (process::alive(keeper) == Liveness::Dead).then_some(()));
         ExitRecord::read(&self.instance_dir).unwrap().unwrap()
     }
 }
@@ -153,10 +153,10 @@ impl Drop for Capsule {
             eprintln!("--- log of the capsule\n{}---", self.log());
         }
         let Some(keeper) = &self.keeper else { return };
-        if process::alive(keeper) == Some(true) {
+        if process::alive(keeper) == Liveness::Alive {
             let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::TERM);
             let deadline = Instant::now() + Duration::from_secs(10);
-            while process::alive(keeper) == Some(true) && Instant::now() < deadline {
+            while process::alive(keeper) == Liveness::Alive && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }
             let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::KILL);

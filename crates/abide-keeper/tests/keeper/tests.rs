@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use abide_journal::{Chunk, Recovered};
 use abide_keeper::{KeeperArgs, LaunchError, Launching};
+use abide_model::Liveness;
 use abide_model::liveness::SupervisorLock;
 use abide_sys::process;
 use abide_testkit::cannot_run;
@@ -155,9 +156,11 @@ fn a_keeper_whose_launcher_goes_away_leaves_nothing() {
     let argv = [exe(), "capsule".into(), "keeper".into()];
     let launching = Launching::begin(&argv, capsule.config.clone(), &capsule.file("log")).unwrap();
     let keeper = launching.keeper().clone();
-    assert!(process::alive(&keeper) == Some(true) && capsule.instance_dir.run_dir().join("sock").exists());
+    assert!(
+        process::alive(&keeper) == Liveness::Alive && capsule.instance_dir.run_dir().join("sock").exists()
+    );
     drop(launching);
-    wait_for("the keeper's end", || (process::alive(&keeper) == Some(false)).then_some(()));
+    wait_for("the keeper's end", || (process::alive(&keeper) == Liveness::Dead).then_some(()));
     assert!(!capsule.instance_dir.run_dir().join("sock").exists());
 }
 
@@ -430,12 +433,12 @@ fn the_record_says_running_until_it_says_that_the_last_session_ended() {
         ExitRecord::read(&capsule.instance_dir).unwrap().filter(|record| record.generation == 42)
     });
     assert_eq!((record.reason, record.sessions.iter().filter(|s| s.exit.is_some()).count()), (None, 0));
-    assert_eq!(process::alive(&record.keeper), Some(true));
+    assert_eq!(process::alive(&record.keeper), Liveness::Alive);
     capsule.connect().call(&Kill { session: id("b") }, CALL).unwrap();
     let record = capsule.ended();
     assert_eq!((record.generation, record.reason), (42, Some(StopReason::LastSessionEnded)));
     assert_eq!(record.sessions[0].exit, Some(ProcessExit::Signal(15)));
-    assert_eq!(process::alive(&record.keeper), Some(false));
+    assert_eq!(process::alive(&record.keeper), Liveness::Dead);
 }
 
 fn the_record_says_when_the_operator_ended_it() {
@@ -631,7 +634,7 @@ fn as_pid_1_it_reaps_serves_and_stops() {
     let identity = process::identity(init.cast_unsigned()).unwrap();
     send_signal(init, Signal::TERM);
     assert_eq!(outer.0.wait().unwrap().code(), Some(0));
-    assert!(process::alive(&identity) == Some(false));
+    assert!(process::alive(&identity) == Liveness::Dead);
     let record = ExitRecord::read(&capsule.instance_dir).unwrap().unwrap();
     assert_eq!(
         (record.reason, record.sessions[0].exit),

@@ -128,7 +128,7 @@ fn standings_are_written_as_documented_and_read_back() {
             extra: Extra::default(),
         };
         let json = serde_json::to_value(&standing).unwrap();
-        assert_eq!(json["state"], standing.status.state());
+        assert_eq!(json["state"], standing.status.state().to_string());
         assert_eq!(serde_json::from_value::<Standing>(json).unwrap(), standing);
     }
 }

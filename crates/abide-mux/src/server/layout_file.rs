@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use abide_sys::atomic;
+use abide_sys::atomic::{self, Durability};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::Colors;
@@ -69,7 +69,7 @@ impl LayoutFile {
     fn write(&self, now: &SavedLayout) -> io::Result<()> {
         let dir = fs::File::open(self.path.parent().unwrap_or(&self.path))?;
         let name = self.path.file_name().unwrap_or_default();
-        atomic::replace(dir, name, &serde_json::to_vec(now)?, 0o600, false)
+        atomic::replace(dir, name, &serde_json::to_vec(now)?, 0o600, Durability::Unsynced)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_keeper::{Config, Launched, Launching};
-use abide_model::ProcessIdentity;
+use abide_model::{Liveness, ProcessIdentity};
 use abide_sys::process;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::MuxOptions;
@@ -172,7 +172,7 @@ impl Capsule {
 
     pub fn ended(&self) {
         let keeper = self.keeper.as_ref().unwrap();
-        wait_for("the keeper's end", || (process::alive(keeper) == Some(false)).then_some(()));
+        wait_for("the keeper's end", || (process::alive(keeper) == Liveness::Dead).then_some(()));
     }
 }
 
@@ -182,11 +182,11 @@ impl Drop for Capsule {
             eprintln!("--- log of the capsule\n{}---", self.log());
         }
         let Some(keeper) = &self.keeper else { return };
-        if process::alive(keeper) == Some(true) {
+        if process::alive(keeper) == Liveness::Alive {
             let pid = Pid::from_raw(keeper.pid.cast_signed()).unwrap();
             let _ = kill_process(pid, Signal::TERM);
             let deadline = Instant::now() + Duration::from_secs(10);
-            while process::alive(keeper) == Some(true) && Instant::now() < deadline {
+            while process::alive(keeper) == Liveness::Alive && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }
             let _ = kill_process(pid, Signal::KILL);

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use abide_client as client;
-use abide_client::{AttachEnd, AttachOptions};
+use abide_client::{AttachEnd, AttachMode, AttachOptions};
 use abide_term::{Options, Term};
 use abide_wire::instance_dir::InstanceDir;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -27,7 +27,7 @@ pub fn play_client(args: &[&str]) {
     let session = flags.iter().find_map(|flag| flag.strip_prefix("session="));
     let options = AttachOptions {
         session: session.map(id),
-        read_only: flags.contains(&"read-only"),
+        mode: if flags.contains(&"read-only") { AttachMode::ReadOnly } else { AttachMode::Control },
         ..AttachOptions::default()
     };
     // In the middle of everything, from a thread that has nothing to do with it, as soon as the file is there.

@@ -7,9 +7,9 @@ use abide_client as client;
 use abide_client::{AttachEnd, AttachOptions};
 use abide_config::{JournalLimit, Settings};
 use abide_keeper::OperatorStop;
-use abide_model::Permission;
 use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
+use abide_model::{Liveness, Permission};
 use abide_sys::process::{self, Pidfd};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
@@ -41,7 +41,7 @@ impl Substrate for Capsule {
 
     fn holders(&self) -> Vec<i32> {
         let record = ExitRecord::read(&self.0).ok().flatten();
-        let keeper = record.filter(|record| process::alive(&record.keeper) == Some(true));
+        let keeper = record.filter(|record| process::alive(&record.keeper) == Liveness::Alive);
         keeper.map(|record| record.keeper.pid.cast_signed()).into_iter().collect()
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 
+use abide_client::AttachMode;
 use abide_model::vars;
 use abide_sys::run::RunError;
 use rustix::process::{Pid, Signal};
@@ -19,7 +20,7 @@ pub struct TmuxClient(Child);
 impl TmuxServer {
     /// Shows the pane called `pane` to the operator. Inside this very server the client that is there goes to it, and
     /// `None` is given; otherwise it is a client of its own, nested if need be.
-    pub fn attach(&self, pane: &str, read_only: bool) -> Result<Option<TmuxClient>, RunError> {
+    pub fn attach(&self, pane: &str, mode: AttachMode) -> Result<Option<TmuxClient>, RunError> {
         let around = std::env::var_os(vars::TMUX);
         if around.as_deref().and_then(Self::around).as_ref() == Some(self) {
             self.within(around.as_deref(), &words(["switch-client", "-t", pane]))?;
@@ -29,7 +30,7 @@ impl TmuxServer {
         let mut tmux = Command::new("tmux");
         // It refuses to start inside another server, which is not for it to decide.
         tmux.env_remove(vars::TMUX).arg("-S").arg(self.socket()).args(["attach-session", "-t", pane]);
-        if read_only {
+        if mode == AttachMode::ReadOnly {
             tmux.arg("-r");
         }
         TmuxClient::start(&mut tmux).map(Some).map_err(failed)

@@ -13,8 +13,8 @@ use abide_client::{AttachEnd, AttachOptions};
 use abide_config::Settings;
 use abide_journal::snapshot;
 use abide_keeper::OperatorStop;
-use abide_model::InstanceId;
 use abide_model::liveness::SupervisorLock;
+use abide_model::{InstanceId, Liveness};
 use abide_store::Store;
 use abide_sys::process;
 use abide_term::input::keys;
@@ -79,13 +79,13 @@ impl Tmux {
 
     /// A server whose socket was removed, as cleaners of `/tmp` do, lives on and makes it anew when asked to.
     fn find_socket(&self) {
-        if self.server.runs() != Some(false) || process::alive(&self.record.keeper) != Some(true) {
+        if self.server.runs() != Liveness::Dead || process::alive(&self.record.keeper) != Liveness::Alive {
             return;
         }
         tracing::warn!(socket = %self.server.socket().display(), "the socket of the tmux server is gone");
         signal(self.record.keeper.pid.cast_signed(), Signal::USR1);
         let deadline = Instant::now() + TO_RETURN;
-        while self.server.runs() == Some(false) && Instant::now() < deadline {
+        while self.server.runs() == Liveness::Dead && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -147,12 +147,12 @@ impl Substrate for Tmux {
         let lock = supervisor_lock(&self.instance_dir);
         // There may be more in its session than what we put there. Where its server cannot be seen, there is nothing of
         // ours left that would have to be.
-        if lock != SupervisorLock::Free || process::alive(&self.record.keeper) == Some(false) {
+        if lock != SupervisorLock::Free || process::alive(&self.record.keeper) == Liveness::Dead {
             return lock;
         }
         self.find_socket();
         // A server that lives and cannot be asked has not said that the session is gone.
-        match (self.server.runs() == Some(true)).then(|| self.surveyed()) {
+        match (self.server.runs() == Liveness::Alive).then(|| self.surveyed()) {
             Some(Ok(panes)) if panes.is_empty() => SupervisorLock::Free,
             Some(Ok(_)) => SupervisorLock::Held,
             Some(Err(_)) | None => SupervisorLock::Unreadable,
@@ -267,7 +267,7 @@ impl Substrate for Tmux {
             Some(session) => self.pane(session)?.id,
             None => self.panes()?.first().ok_or(NoAnswer::Gone(self.id))?.tmux_session.clone(),
         };
-        let Some(client) = self.server.attach(&target, options.read_only)? else {
+        let Some(client) = self.server.attach(&target, options.mode)? else {
             return Ok(AttachEnd::Detached("shown in the attached tmux client".to_owned()));
         };
         // Held open: an instance that ends may be in the trash before we can ask how it ended.
@@ -344,7 +344,7 @@ impl Drop for Pasted {
 pub fn sweep(store: &Store, survey: &Survey) {
     let server = TmuxServer::here();
     // A home that is not mounted would have no instance directories either.
-    if server.runs() != Some(true) || !store.layout().instances().is_dir() {
+    if server.runs() != Liveness::Alive || !store.layout().instances().is_dir() {
         return;
     }
     let Ok(panes) = &*survey.panes(&server) else { return };

@@ -1,6 +1,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
+use abide_client::AttachMode;
+
 use super::*;
 
 #[test]
@@ -90,15 +92,16 @@ fn a_name_means_that_very_session_and_none_that_begins_like_it() {
     let panes = own.server.panes().unwrap();
     assert_eq!(panes.len(), 3);
     own.server.kill_pane(&panes[0].id).unwrap();
-    assert_eq!(own.server.panes().unwrap(), panes[1..]);
+    let ids = |panes: &[TmuxPane]| panes.iter().map(|pane| pane.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&own.server.panes().unwrap()), ids(&panes[1..]));
 }
 
 #[test]
 fn no_server_has_no_panes_and_one_that_does_not_answer_is_an_error() {
     let own = Own::new(&[]);
-    assert_eq!((own.server.runs(), own.server.panes().unwrap()), (Some(false), Vec::new()));
+    assert_eq!((own.server.runs(), own.server.panes().unwrap()), (Liveness::Dead, Vec::new()));
     let _mute = std::os::unix::net::UnixListener::bind(own.server.socket()).unwrap();
-    assert_eq!(own.server.runs(), Some(true));
+    assert_eq!(own.server.runs(), Liveness::Alive);
     assert!(matches!(own.server.panes(), Err(RunError::TimedOut { .. })));
 }
 
@@ -109,7 +112,7 @@ fn a_place_that_others_can_enter_is_not_trusted() {
     assert!(
         own.server.panes().unwrap_err().to_string().contains("must be a directory that only you can enter")
     );
-    assert!(own.server.attach("=ours", false).is_err() && own.server.lock().is_err());
+    assert!(own.server.attach("=ours", AttachMode::Control).is_err() && own.server.lock().is_err());
 }
 
 #[test]

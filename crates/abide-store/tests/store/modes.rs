@@ -6,7 +6,7 @@ use std::path::Path;
 
 use abide_model::{Extra, Timestamp};
 use abide_store::Store;
-use abide_store::outcomes::{self, OutcomeRecord};
+use abide_store::outcomes::{self, InstanceOutcome, OutcomeRecord};
 use abide_sys::atomic;
 use abide_testkit::{as_nobody, give_to_nobody};
 use rustix::fs::Mode;
@@ -44,7 +44,7 @@ pub fn in_child() {
             id: ids[0],
             scope: String::new(),
             role: String::new(),
-            outcome: "kept".into(),
+            outcome: InstanceOutcome::Kept,
             reason: String::new(),
             decided_by: None,
             extra: Extra::new(),

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
-use abide_model::ProcessIdentity;
+use abide_model::{Liveness, ProcessIdentity};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::alive;
@@ -45,7 +45,7 @@ impl Pidfd {
         let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
         let fd = pidfd_open(pid, PidfdFlags::empty())?;
         // Looked at only now: from here on the descriptor means whatever had the number when it was opened.
-        if alive(process) == Some(true) { Ok(Self(fd)) } else { Err(gone()) }
+        if alive(process) == Liveness::Alive { Ok(Self(fd)) } else { Err(gone()) }
     }
 
     /// Sends `signal`.

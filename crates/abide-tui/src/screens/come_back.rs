@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use abide_model::evidence::{MountEvidence, Verdict, verdict};
 use abide_model::time::human;
-use abide_model::{InstanceId, LaunchScope, Status};
+use abide_model::{Choice, InstanceId, LaunchScope, Status};
 
 use super::{launched_as, scope, summary};
 use crate::ask::Ask;
@@ -106,7 +106,7 @@ pub fn come_back_page(
 fn cells(candidate: &ComeBackCandidate) -> [Line; 5] {
     let (verb, state, tone) = match candidate.status {
         Status::Active => ("Return to ", "running", Tone::Good),
-        _ => ("Resume ", candidate.status.state(), Tone::Plain),
+        _ => ("Resume ", Choice::as_str(candidate.status.state()), Tone::Plain),
     };
     let name = candidate.name.clone().unwrap_or_else(|| candidate.id.display_name());
     let evidence = match &candidate.evidence {

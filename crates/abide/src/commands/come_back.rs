@@ -1,5 +1,6 @@
 //! Coming back to what is there: the offer of `abide load` and `abide hardline`, and what is shown before a kept tree is used.
 
+use abide_client::AttachMode;
 use abide_config::Role;
 use abide_engine::start::{differences, resume};
 use abide_engine::trees;
@@ -79,7 +80,8 @@ pub fn offer(
             }
             return start_again(chosen, None, context).map(|()| ComeBackAnswer::Done);
         }
-        return hardline::attach(chosen.id, None, false, context).map(|()| ComeBackAnswer::Done);
+        return hardline::attach(chosen.id, None, AttachMode::Control, context)
+            .map(|()| ComeBackAnswer::Done);
     }
 }
 

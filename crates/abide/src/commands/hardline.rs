@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use abide_client as client;
-use abide_client::{AttachEnd, AttachOptions, ClientError};
+use abide_client::{AttachEnd, AttachMode, AttachOptions, ClientError};
 use abide_engine::end::finish;
 use abide_engine::running::liveness;
 use abide_engine::target::{self, Target};
@@ -66,7 +66,8 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         return bring_back(&found, &args, context);
     }
     refuse_stopped(&found.instance)?;
-    attach(found.instance.id, found.session, args.read_only, context)
+    let mode = if args.read_only { AttachMode::ReadOnly } else { AttachMode::Control };
+    attach(found.instance.id, found.session, mode, context)
 }
 
 /// What the operator wants to be attached to.
@@ -178,7 +179,7 @@ pub fn need_terminal(instead: impl Display) -> VerbResult {
 }
 
 /// Attaches this terminal to an instance until the operator leaves or it ends.
-pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, context: &Context) -> VerbResult {
+pub fn attach(id: InstanceId, session: Option<SessionId>, mode: AttachMode, context: &Context) -> VerbResult {
     let outer = std::env::var_os(vars::ABIDE_INSTANCE);
     if outer.as_ref().is_some_and(|outer| outer == id.as_str()) {
         // It would show itself in itself, ever smaller.
@@ -196,7 +197,7 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
         |_| Default::default(),
         |settings| (settings.prefix.byte(), settings.terminal.truecolor),
     );
-    let options = AttachOptions { session, read_only, prefix, truecolor };
+    let options = AttachOptions { session, mode, prefix, truecolor };
     note_visit(id, session, context);
     let end = substrate::of(&context.store, id).attach(&options)?;
     if let AttachEnd::Detached(_) = end {
@@ -209,7 +210,9 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, read_only: bool, conte
         }
         AttachEnd::TerminalGone => Ok(()),
         // A spectator decides nothing.
-        end if read_only => context.printer.line(format!("[{}: {}]", id.display_name(), end.message())),
+        end if mode == AttachMode::ReadOnly => {
+            context.printer.line(format!("[{}: {}]", id.display_name(), end.message()))
+        }
         end => ended::tell(id, &end, context),
     }
 }

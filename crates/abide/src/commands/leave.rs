@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use abide_engine::list::{InstanceList, InstanceRow, SessionRow};
-use abide_model::activity::SHELL_WAITS;
 use abide_model::leaving::{Parting, Returns, part};
-use abide_model::{Doing, Timestamp};
+use abide_model::{Doing, InstanceState, Timestamp};
 use abide_sys::{clock, process};
 use abide_tui::Ask;
 use abide_tui::screens::{LeavingDecision, Live, leaving, plan};
@@ -98,7 +97,7 @@ fn live(context: &Context) -> VerbResult<Vec<Live>> {
 
 /// The sessions that run, each with its instance.
 fn running(listing: &InstanceList) -> Vec<(&InstanceRow, &SessionRow)> {
-    let active = listing.instances.iter().filter(|row| row.state == "active");
+    let active = listing.instances.iter().filter(|row| row.state == InstanceState::Active);
     let sessions = active.flat_map(|row| row.sessions.iter().map(move |session| (row, session)));
     sessions.filter(|(_, session)| session.pid.is_some() && session.exit.is_none()).collect()
 }
@@ -123,7 +122,7 @@ fn row(instance: &InstanceRow, session: &SessionRow) -> Live {
 }
 
 fn returns(session: &SessionRow) -> Returns {
-    let waits = session.activity_because.as_deref() == Some(SHELL_WAITS);
+    let waits = session.is_waiting_shell;
     // A shell that waits may have jobs in the background, and stopped ones that hold what is not saved.
     let alone = || session.pid.is_some_and(|pid| process::descendants(pid, |_| false).is_empty());
     match session.conversation {

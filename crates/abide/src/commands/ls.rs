@@ -10,7 +10,7 @@ use abide_engine::reconcile::{SettledElsewhere, reconcile_beside};
 use abide_engine::running::protection::Judge;
 use abide_model::session::AstrayReason;
 use abide_model::time::human;
-use abide_model::{Choice, Doing, Liveness, Safe, Timestamp};
+use abide_model::{Choice, Doing, InstanceState, Liveness, Safe, Timestamp};
 use abide_sys::clock;
 use clap::CommandFactory;
 
@@ -141,7 +141,7 @@ fn table(listing: &InstanceList) -> Table {
         add([
             (&row.id, TableTone::Strong).into(),
             (row.name.as_deref().unwrap_or_default(), TableTone::Plain).into(),
-            (status(row), tone(&row.state)).into(),
+            (status(row), tone(row.state)).into(),
             (human(row.since.age(now)), TableTone::Faint).into(),
             (&row.role, TableTone::Plain).into(),
             sessions(row, now),
@@ -175,20 +175,21 @@ fn status(row: &InstanceRow) -> String {
         n => Some(format!("{n} processes left")),
     };
     let details: Vec<String> = row.reason.iter().cloned().chain(alive).chain(left).collect();
-    if details.is_empty() { row.state.clone() } else { format!("{} ({})", row.state, details.join("; ")) }
+    if details.is_empty() { row.state.to_string() } else { format!("{} ({})", row.state, details.join("; ")) }
 }
 
-fn tone(state: &str) -> TableTone {
+fn tone(state: InstanceState) -> TableTone {
     match state {
-        "active" => TableTone::Good,
-        "starting" | "restorable" => TableTone::Notice,
-        _ => TableTone::Faint,
+        InstanceState::Active => TableTone::Good,
+        InstanceState::Starting | InstanceState::Restorable => TableTone::Notice,
+        InstanceState::Ending | InstanceState::Damaged => TableTone::Faint,
     }
 }
 
 fn sessions(row: &InstanceRow, now: Timestamp) -> TableCell {
     // Where nothing runs, that they have ended needs no word.
-    let ended = |session: &SessionRow| session.exit.as_ref().filter(|_| row.state == "active").cloned();
+    let ended =
+        |session: &SessionRow| session.exit.as_ref().filter(|_| row.state == InstanceState::Active).cloned();
     let described = |session: &SessionRow| match ended(session) {
         Some(exit) => format!("{} ({exit})", name(session)),
         None => described(session, now),

@@ -30,6 +30,7 @@ pub mod workspace;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use abide_client::AttachMode;
 use abide_engine::end::prune::Within;
 use abide_engine::running::processes::Leftover;
 use abide_engine::start::startup_check;
@@ -116,7 +117,7 @@ fn watch_boot(id: InstanceId, context: &Context) -> VerbResult {
 /// Attaches to an instance that was just started. An agent that did not come up takes its screen along; what it said last
 /// is told afterwards.
 fn attach_started(id: InstanceId, session: Option<SessionId>, context: &Context) -> VerbResult {
-    let attached = hardline::attach(id, session, false, context);
+    let attached = hardline::attach(id, session, AttachMode::Control, context);
     match startup_check::what_went_wrong(&context.store, id) {
         Some(failure) => Err(did_not_come_up(&failure)),
         None => attached,

@@ -244,10 +244,13 @@ impl MuxSession {
         let for_ms = |since: Instant| millis(now.saturating_duration_since(since));
         if let Some(exit) = self.exit {
             let (for_ms, because) = (for_ms(self.exited_at().unwrap_or(now)), exit.to_string());
-            return ActivityReport { state: Doing::Exited, for_ms, because, question: None };
+            let (question, is_waiting_shell) = (None, false);
+            return ActivityReport { state: Doing::Exited, for_ms, because, question, is_waiting_shell };
         }
+        let is_waiting_shell = self.watching.belief.is_waiting_shell();
         let model::Activity { doing, because, question, .. } = self.watching.belief.clone();
-        ActivityReport { state: doing, for_ms: for_ms(self.watching.since), because, question }
+        let for_ms = for_ms(self.watching.since);
+        ActivityReport { state: doing, for_ms, because, question, is_waiting_shell }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use abide_model::activity::{ActivityEvidence, SHELL_WAITS, Says, Source};
+use abide_model::activity::{ActivityEvidence, Says, Source};
 use abide_sys::process::{self, Stat};
 
 /// Output with gaps shorter than this goes on.
@@ -54,7 +54,7 @@ impl Processes {
         }
         let own = Stat::read(pid).ok();
         if own.is_some_and(|stat| stat.foreground == pid) && is_interactive_shell(pid, program) {
-            return (evidence(Says::Idle, quiet, SHELL_WAITS.to_owned()), None);
+            return (evidence(Says::Idle, quiet, "its shell is waiting for a command".to_owned()), None);
         }
         let measured = self.measure(pid, now);
         match self.used.filter(|(share, _)| *share >= COMPUTING) {

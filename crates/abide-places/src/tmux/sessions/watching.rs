@@ -37,7 +37,13 @@ impl Tmux {
     pub(super) fn unknown(&self, pane: &TmuxPane) -> EvidenceReply {
         let because = "no reports: tmux does not pass on terminal notifications".to_owned();
         let for_ms = waiting::quiet_ms(pane);
-        let activity = ActivityReport { state: Doing::Unknown, for_ms, because, question: None };
+        let activity = ActivityReport {
+            state: Doing::Unknown,
+            for_ms,
+            because,
+            question: None,
+            is_waiting_shell: false,
+        };
         EvidenceReply { activity, statements: Vec::new() }
     }
 }
@@ -53,7 +59,13 @@ fn reply(evidence: &[ActivityEvidence], quiet: Duration) -> EvidenceReply {
         detail: one.detail.clone(),
     };
     EvidenceReply {
-        activity: ActivityReport { state: doing, for_ms: millis(age), because, question },
+        activity: ActivityReport {
+            state: doing,
+            for_ms: millis(age),
+            because,
+            question,
+            is_waiting_shell: false,
+        },
         statements: evidence.iter().map(statement).collect(),
     }
 }
