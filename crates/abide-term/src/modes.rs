@@ -12,7 +12,6 @@ pub(crate) enum TermMode {
     CursorVisible,
     AppKeypad,
     BackspaceSendsBs,
-    LeftRightMargins,
     FocusEvents,
     AlternateScroll,
     BracketedPaste,
@@ -25,7 +24,7 @@ pub(crate) enum TermMode {
     NewLine,
 }
 
-const PRIVATE: [(u16, TermMode); 16] = [
+const PRIVATE: [(u16, TermMode); 15] = [
     (1, TermMode::AppCursorKeys),
     (5, TermMode::ReverseVideo),
     (6, TermMode::Origin),
@@ -34,7 +33,6 @@ const PRIVATE: [(u16, TermMode); 16] = [
     (25, TermMode::CursorVisible),
     (66, TermMode::AppKeypad),
     (67, TermMode::BackspaceSendsBs),
-    (69, TermMode::LeftRightMargins),
     (1004, TermMode::FocusEvents),
     (1007, TermMode::AlternateScroll),
     (2004, TermMode::BracketedPaste),

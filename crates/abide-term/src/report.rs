@@ -37,12 +37,12 @@ impl Vt {
         self.outbox.reply(format!("\x1b]{body}{end}").as_bytes());
     }
 
-    /// DA1, DA2 and DA3: a VT520 with side margins (tmux uses them where they are named here) and colour.
+    /// DA1, DA2 and DA3: a VT220 with colour, and for those who know xterm one of its later versions.
     pub(crate) fn device_attributes(&mut self, marker: u8) {
         match marker {
             b'>' => self.csi_reply(">64;380;0c"),
             b'=' => self.dcs_reply("!|00000000"),
-            _ => self.csi_reply("?65;21;22c"),
+            _ => self.csi_reply("?62;22c"),
         }
     }
 
@@ -96,7 +96,7 @@ impl Vt {
     /// The cursor's column and row as a program counts them.
     fn reported_position(&self) -> (usize, usize) {
         let area = self.addressable();
-        (self.caret.x.saturating_sub(area.left) + 1, self.caret.y.saturating_sub(area.top) + 1)
+        (self.caret.x + 1, self.caret.y.saturating_sub(area.top) + 1)
     }
 
     /// DECRQM.
@@ -113,14 +113,11 @@ impl Vt {
     /// screen with it.
     pub(crate) fn checksum_report(&mut self, params: &Params) {
         let area = self.addressable();
-        let first = |i: usize, origin: usize| origin + usize::from(params.or(i, 1)) - 1;
-        let end = |i: usize, origin: usize, last: usize| match params.get(i) {
-            0 => last + 1,
-            n => (origin + usize::from(n)).min(last + 1),
-        };
-        let columns = first(3, area.left)..end(5, area.left, area.right);
+        let first = |i: usize| usize::from(params.or(i, 1)) - 1;
+        let end = |i: usize| Some(usize::from(params.get(i))).filter(|n| *n > 0).unwrap_or(usize::MAX);
+        let columns = first(3)..end(5).min(self.cols());
         let mut sum = 0u16;
-        for y in first(2, area.top)..end(4, area.top, area.bottom) {
+        for y in area.top + first(2)..end(4).saturating_add(area.top).min(area.bottom + 1) {
             // Blanks count only when something follows them, except for the first cell of the row.
             let cells = self.grid.row(y).get(columns.clone()).unwrap_or_default();
             let blanks = cells.iter().rev().take_while(|cell| self.checksum_of(cell) == 0x20).count();
@@ -195,7 +192,6 @@ impl Vt {
         let value = match setting {
             b"m" => sgr::report(&self.pen),
             b"r" => format!("{};{}", margins.top + 1, margins.bottom + 1),
-            b"s" => format!("{};{}", margins.left + 1, margins.right + 1),
             b" q" => self.cursor_style.max(1).to_string(),
             _ => return self.dcs_reply("0$r"),
         };

@@ -49,10 +49,6 @@ impl Vt {
         match mode {
             TermMode::Origin => self.move_to(0, 0),
             TermMode::Autowrap if !on => self.caret.pending = false,
-            TermMode::LeftRightMargins if !on => {
-                self.margins.left = 0;
-                self.margins.right = self.cols() - 1;
-            }
             TermMode::InBandResize if on => self.report_size_in_band(),
             _ => {}
         }

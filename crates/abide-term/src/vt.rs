@@ -31,18 +31,16 @@ pub(crate) struct Caret {
     pub(crate) pending: bool,
 }
 
-/// The first and last row and column that scrolling and editing affect.
+/// The first and last row that scrolling and editing affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Margins {
     pub(crate) top: usize,
     pub(crate) bottom: usize,
-    pub(crate) left: usize,
-    pub(crate) right: usize,
 }
 
 impl Margins {
     pub(crate) fn whole(size: Size) -> Self {
-        Self { top: 0, bottom: usize::from(size.rows) - 1, left: 0, right: usize::from(size.cols) - 1 }
+        Self { top: 0, bottom: usize::from(size.rows) - 1 }
     }
 }
 
@@ -145,26 +143,15 @@ impl Vt {
         self.pen.erased()
     }
 
-    /// Whether editing at the cursor is inside the left and right margins.
-    pub(crate) fn within_sides(&self) -> bool {
-        (self.margins.left..=self.margins.right).contains(&self.caret.x)
-    }
-
     pub(crate) fn within_margins(&self) -> bool {
-        self.within_sides() && (self.margins.top..=self.margins.bottom).contains(&self.caret.y)
-    }
-
-    fn full_width(&self) -> bool {
-        self.margins.left == 0 && self.margins.right + 1 == self.cols()
+        (self.margins.top..=self.margins.bottom).contains(&self.caret.y)
     }
 
     /// Moves down a row, scrolling at the bottom margin.
     #[inline]
     pub(crate) fn index(&mut self) {
         if self.caret.y == self.margins.bottom {
-            if self.within_sides() {
-                self.scroll_up(1);
-            }
+            self.scroll_up(1);
         } else if self.caret.y + 1 < self.rows() {
             self.caret.y += 1;
         }
@@ -173,9 +160,7 @@ impl Vt {
     /// Moves up a row, scrolling at the top margin.
     pub(crate) fn reverse_index(&mut self) {
         if self.caret.y == self.margins.top {
-            if self.within_sides() {
-                self.insert_rows(self.margins.top, 1);
-            }
+            self.insert_rows(self.margins.top, 1);
         } else {
             self.caret.y = self.caret.y.saturating_sub(1);
         }
@@ -185,7 +170,7 @@ impl Vt {
     #[inline]
     pub(crate) fn scroll_up(&mut self, n: usize) {
         let n = n.min(self.margins.bottom + 1 - self.margins.top);
-        if self.margins.top == 0 && self.full_width() && !self.alternate {
+        if self.margins.top == 0 && !self.alternate {
             for y in 0..n {
                 self.push_scrollback(y);
             }
@@ -195,27 +180,18 @@ impl Vt {
 
     /// Moves the rows below up onto `top`, as far as the bottom margin.
     pub(crate) fn remove_rows(&mut self, top: usize, n: usize) {
-        let bottom = self.margins.bottom;
         if top > 0 {
             self.break_before(top);
         }
-        if self.full_width() {
-            self.grid.scroll_up(top, bottom, n, self.pen.erased());
-        } else {
-            self.scroll_sides(top, n.min(bottom + 1 - top), true);
-        }
+        self.grid.scroll_up(top, self.margins.bottom, n, self.pen.erased());
     }
 
     /// Moves the rows from `top` down, as far as the bottom margin.
     pub(crate) fn insert_rows(&mut self, top: usize, n: usize) {
         let bottom = self.margins.bottom;
         self.break_before(top);
-        if self.full_width() {
-            self.grid.set_wrapped(bottom, false);
-            self.grid.scroll_down(top, bottom, n, self.pen.erased());
-        } else {
-            self.scroll_sides(top, n.min(bottom + 1 - top), false);
-        }
+        self.grid.set_wrapped(bottom, false);
+        self.grid.scroll_down(top, bottom, n, self.pen.erased());
     }
 
     /// Ends the line that goes on in row `y`: what it goes on with is about to be replaced.
@@ -224,21 +200,6 @@ impl Vt {
             Some(above) => self.grid.set_wrapped(above, false),
             None if !self.alternate => self.scrollback.break_last(),
             None => {}
-        }
-    }
-
-    /// Scrolls between left and right margins, where rows cannot simply change places.
-    fn scroll_sides(&mut self, top: usize, n: usize, up: bool) {
-        let Margins { bottom, left, right, .. } = self.margins;
-        let height = bottom + 1 - top;
-        for i in 0..height {
-            let row = |i: usize| if up { top + i } else { bottom - i };
-            if i + n < height {
-                self.grid.copy_span(row(i + n), row(i), left, right + 1);
-            } else {
-                self.grid.erase(row(i), left, right + 1, self.pen.erased());
-            }
-            self.grid.set_wrapped(row(i), false);
         }
     }
 
@@ -307,7 +268,6 @@ impl Vt {
             (TermMode::Autowrap, true),
             (TermMode::AppKeypad, false),
             (TermMode::AppCursorKeys, false),
-            (TermMode::LeftRightMargins, false),
         ] {
             self.modes.set(mode, on);
         }

@@ -5,8 +5,8 @@ mod common;
 
 use common::{fed, position, shows, wrap_is_due};
 
-/// Origin mode inside rows 6 to 11 and columns 5 to 10.
-const ORIGIN: &str = "\x1b[6;11r\x1b[?69h\x1b[5;10s\x1b[?6h";
+/// Origin mode inside rows 6 to 11.
+const ORIGIN: &str = "\x1b[6;11r\x1b[?6h";
 
 #[test]
 fn relative_moves_default_to_one_and_stop_at_the_edges() {
@@ -32,18 +32,14 @@ fn relative_moves_default_to_one_and_stop_at_the_edges() {
 
 #[test]
 fn relative_moves_stop_at_the_margins_only_from_inside() {
-    let margins = "\x1b[4;8r\x1b[?69h\x1b[5;10s";
+    let margins = "\x1b[4;8r";
     for (input, expected) in [
         ("\x1b[3;1H\x1b[99A", (1, 1)),
         ("\x1b[6;1H\x1b[99A", (4, 1)),
         ("\x1b[6;1H\x1b[99B", (8, 1)),
         ("\x1b[9;1H\x1b[99B", (25, 1)),
-        ("\x1b[1;4H\x1b[99D", (1, 1)),
-        ("\x1b[1;7H\x1b[99D", (1, 5)),
-        ("\x1b[1;7H\x1b[99C", (1, 10)),
-        ("\x1b[1;11H\x1b[99C", (1, 80)),
-        ("\x1b[9;7H\x1b[99E", (25, 5)),
-        ("\x1b[5;7H\x1b[99F", (4, 5)),
+        ("\x1b[9;7H\x1b[99E", (25, 1)),
+        ("\x1b[5;7H\x1b[99F", (4, 1)),
     ] {
         assert_eq!(position(&format!("{margins}{input}")), expected, "{input:?}");
     }
@@ -72,15 +68,12 @@ fn absolute_moves_count_from_one_and_are_cut_to_the_screen() {
 #[test]
 fn in_origin_mode_positions_count_from_the_margins_and_stay_inside() {
     for (input, expected) in [
-        ("", (6, 5)),
-        ("\x1b[2;2H", (7, 6)),
-        ("\x1b[99;99H", (11, 10)),
-        ("\x1b[1;2H\x1b[1G", (6, 5)),
-        ("\x1b[2`", (6, 6)),
-        ("\x1b[2d", (7, 5)),
-        ("\x1b[2;2H\x1b[2a", (7, 8)),
-        ("\x1b[2;2H\x1b[2e", (9, 6)),
-        ("\x1b[2;2H\r", (7, 5)),
+        ("", (6, 1)),
+        ("\x1b[2;2H", (7, 2)),
+        ("\x1b[99;99H", (11, 80)),
+        ("\x1b[2d", (7, 1)),
+        ("\x1b[2;2H\x1b[2e", (9, 2)),
+        ("\x1b[2;2H\r", (7, 1)),
     ] {
         assert_eq!(position(&format!("{ORIGIN}{input}")), expected, "{input:?}");
     }
@@ -101,10 +94,6 @@ fn line_feeds_scroll_at_the_bottom_margin_only() {
     shows("\x1b[2;3r\x1b[2H1\r\n2\r\n", &[".", "2", "."]);
     shows("\x1b[2;3r\x1b[2H1\r\n2\x1b[4H\r\n", &[".", "1", "2", "."]);
     assert_eq!(position("\x1b[2;3r\x1b[25H\n\n"), (25, 1));
-    // Beside the margins nothing scrolls, and the bottom margin is not passed.
-    assert_eq!(position("\x1b[2;5r\x1b[?69h\x1b[2;5s\x1b[5;6H\x1bD"), (5, 6));
-    assert_eq!(position("\x1b[2;5r\x1b[?69h\x1b[2;5s\x1b[5;1H\x1bE"), (5, 1));
-    assert_eq!(position("\x1b[2;5r\x1b[?69h\x1b[2;5s\x1b[5;6H\x1bE"), (5, 2));
 }
 
 #[test]
@@ -117,19 +106,9 @@ fn index_and_reverse_index_scroll_at_the_margins() {
 }
 
 #[test]
-fn carriage_return_goes_to_the_margin_from_inside_and_to_the_edge_from_outside() {
-    let margins = "\x1b[?69h\x1b[5;10s";
-    assert_eq!(position(&format!("{margins}\x1b[1;6H\r")), (1, 5));
-    assert_eq!(position(&format!("{margins}\x1b[1;4H\r")), (1, 1));
-    assert_eq!(position(&format!("{margins}\x1b[1;5H\r")), (1, 5));
-}
-
-#[test]
-fn backspace_stops_at_the_margin_and_leaves_the_pending_wrap() {
+fn backspace_stops_at_the_edge_and_leaves_the_pending_wrap() {
     assert_eq!(position("\x1b[3;3H\x08"), (3, 2));
     assert_eq!(position("\x1b[3;1H\x08"), (3, 1));
-    assert_eq!(position("\x1b[?69h\x1b[5;10s\x1b[1;5H\x08"), (1, 5));
-    assert_eq!(position("\x1b[?69h\x1b[5;10s\x1b[1;4H\x08"), (1, 3));
     let term = fed("\x1b[1;79Hab\x08X");
     assert_eq!(common::row_text(&term, 0, 80)[78..], *"Xb");
 }
@@ -148,12 +127,8 @@ fn tabs_stop_every_eight_columns_until_changed() {
 }
 
 #[test]
-fn tabs_stop_at_the_right_margin_and_do_not_wrap() {
+fn tabs_stop_at_the_right_edge_and_do_not_wrap() {
     assert_eq!(position(&"\t".repeat(20)), (1, 80));
-    assert_eq!(position("\x1b[?69h\x1b[5;30s\x1b[9;7H\x1b[2I"), (9, 17));
-    assert_eq!(position("\x1b[?69h\x1b[5;30s\x1b[9;7H\x1b[9I"), (9, 30));
-    assert_eq!(position("\x1b[?69h\x1b[5;30s\x1b[9;1H\x1b[9I"), (9, 30));
-    assert_eq!(position("\x1b[?69h\x1b[5;30s\x1b[9;7H\x1b[2Z"), (9, 1));
     // A tab in the last column leaves the wrap that is due.
     let line = "x".repeat(80);
     assert_eq!(position(&format!("{line}\tz")), (2, 2));
@@ -171,8 +146,6 @@ fn the_saved_cursor_brings_back_position_look_charset_and_origin() {
         // Wrapping is not part of it.
         assert_eq!(position(&format!("\x1b[?7h{save}\x1b[?7l{restore}\x1b[1;79Habcd")), (1, 80));
     }
-    // In the mode with side margins, CSI s sets them instead.
-    assert_eq!(position("\x1b[3;2H\x1b[s\x1b[?69h\x1b[1;10s\x1b[6;5H\x1b[s\x1b[5;4H\x1b[u"), (3, 2));
 }
 
 #[test]
@@ -182,13 +155,11 @@ fn each_screen_has_its_own_saved_cursor() {
 }
 
 #[test]
-fn text_wraps_at_the_margin_and_the_cursor_waits_in_the_last_column() {
+fn text_wraps_at_the_edge_and_the_cursor_waits_in_the_last_column() {
     assert_eq!(position(&"x".repeat(79)), (1, 80));
     assert_eq!(position(&"x".repeat(80)), (1, 80));
     assert_eq!(position(&"x".repeat(81)), (2, 2));
     assert!(wrap_is_due(&fed(&"x".repeat(80))));
-    shows("\x1b[?69h\x1b[2;4s\x1b[1;1Habcdefgh", &["abcd", ".efg", ".h.."]);
-    shows("\x1b[?69h\x1b[2;4s\x1b[2;4r\x1b[4;3Habcdef", &["....", "..ab", ".cde", ".f.."]);
     // Without wrapping, the last column is written over and over.
     let term = fed("\x1b[?7l\x1b[1;79HABC");
     assert_eq!(common::row_text(&term, 0, 80)[78..], *"AC");
@@ -200,6 +171,5 @@ fn repeat_prints_the_last_character_again() {
     shows("a\x1b[b", &["aa."]);
     shows("a\x1b[2b", &["aaa."]);
     shows("\x1b[2b", &["..."]);
-    shows("\x1b[?69h\x1b[2;4s\x1b[1;2Ha\x1b[3b", &[".aaa.", ".a..."]);
     shows("漢\x1b[1b", &["漢漢"]);
 }

@@ -85,13 +85,12 @@ fn a_soft_reset_restores_modes_and_keeps_the_screen() {
     shows("\x1b[4h\x1b[!pa\x1b[Hb", &["b."]);
     assert_eq!(position("\x1b[3;4r\x1b[?6h\x1b[!p\x1b[H"), (1, 1));
     assert_eq!(position("\x1b[3;4r\x1b[!p\x1b[4H\r\n"), (5, 1));
-    assert_eq!(position("\x1b[?69h\x1b[5;6s\x1b[!p\x1b[5;5Hab"), (5, 7));
     assert_eq!(position("\x1b[?7l\x1b[!p\x1b[1;79Hxxx"), (2, 2));
 }
 
 #[test]
 fn a_hard_reset_restores_everything_but_keeps_the_scrollback() {
-    let term = fed("one\x1b[?1049h\x1b[?69h\x1b[3;5s\x1b[4;6r\x1b[?6h\x1b[1;31m\x1b(0\x1bc");
+    let term = fed("one\x1b[?1049h\x1b[4;6r\x1b[?6h\x1b[1;31m\x1b(0\x1bc");
     assert_eq!(corner(&term, 3, 1), ["..."]);
     assert!(!term.modes().alternate_screen);
     assert_eq!(full_text(&term).trim(), "one");

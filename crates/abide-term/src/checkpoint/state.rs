@@ -110,16 +110,16 @@ fn load_cursor(term: &mut Term, r: &mut ByteReader) -> Option<()> {
 }
 
 fn save_margins(term: &Term, w: &mut Writer) {
-    let Margins { top, bottom, left, right } = term.vt.margins;
-    [top, bottom, left, right].into_iter().for_each(|n| w.u16(n as u16));
+    let Margins { top, bottom } = term.vt.margins;
+    [top, bottom].into_iter().for_each(|n| w.u16(n as u16));
     term.vt.tabs.0.iter().for_each(|word| w.u64(*word));
 }
 
 fn load_margins(term: &mut Term, r: &mut ByteReader) -> Option<()> {
     let vt = &mut term.vt;
-    let [top, bottom, left, right] = [r.u16()?, r.u16()?, r.u16()?, r.u16()?].map(usize::from);
-    let valid = top <= bottom && bottom < vt.rows() && left < right && right < vt.cols();
-    vt.margins = valid.then_some(Margins { top, bottom, left, right })?;
+    let [top, bottom] = [r.u16()?, r.u16()?].map(usize::from);
+    let valid = top <= bottom && bottom < vt.rows();
+    vt.margins = valid.then_some(Margins { top, bottom })?;
     for word in vt.tabs.0.iter_mut() {
         *word = r.u64()?;
     }

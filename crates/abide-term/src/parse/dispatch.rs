@@ -80,7 +80,7 @@ impl Vt {
             b'@' => self.insert_cells(params.count(0)),
             b'A' => self.up(params.count(0)),
             b'B' => self.down(params.count(0)),
-            b'C' => self.right(params.count(0)),
+            b'C' | b'a' => self.right(params.count(0)),
             b'D' => self.left(params.count(0)),
             b'E' => {
                 self.down(params.count(0));
@@ -104,7 +104,6 @@ impl Vt {
             b'^' => self.insert_rows(self.margins.top, params.count(0)),
             b'X' => self.erase_cells(params.count(0)),
             b'Z' => self.back_tab(params.count(0)),
-            b'a' => self.skip_columns(params.count(0)),
             b'b' => self.repeat(params.count(0)),
             b'c' if params.get(0) == 0 => self.device_attributes(0),
             b'd' => self.move_to_row(params.count(0) - 1),
@@ -115,9 +114,6 @@ impl Vt {
             b'm' => sgr::apply(&mut self.pen, params),
             b'n' => self.status_report(params),
             b'r' => self.set_rows_margins(params.get(0), params.get(1)),
-            b's' if self.modes.has(TermMode::LeftRightMargins) => {
-                self.set_side_margins(params.get(0), params.get(1));
-            }
             b's' => self.save_cursor(),
             b't' => self.window_operation(params),
             b'u' => self.restore_cursor(),

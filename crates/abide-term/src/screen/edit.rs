@@ -58,13 +58,10 @@ impl Vt {
 
     /// ICH, and what insert mode does before each character.
     pub(crate) fn insert_cells(&mut self, n: usize) {
-        if !self.within_sides() {
-            return;
-        }
-        let (x, y, end, blank) = (self.caret.x, self.caret.y, self.margins.right + 1, self.blank());
+        let (x, y, end, blank) = (self.caret.x, self.caret.y, self.cols(), self.blank());
         let n = n.min(end - x);
         let row = self.grid.row_mut(y);
-        [x, end - n, end].into_iter().for_each(|at| sever(row, at));
+        [x, end - n].into_iter().for_each(|at| sever(row, at));
         row.copy_within(x..end - n, x + n);
         row[x..x + n].fill(blank);
         self.grid.set_wrapped(y, false);
@@ -72,13 +69,10 @@ impl Vt {
 
     /// DCH.
     pub(crate) fn delete_cells(&mut self, n: usize) {
-        if !self.within_sides() {
-            return;
-        }
-        let (x, y, end, blank) = (self.caret.x, self.caret.y, self.margins.right + 1, self.blank());
+        let (x, y, end, blank) = (self.caret.x, self.caret.y, self.cols(), self.blank());
         let n = n.min(end - x);
         let row = self.grid.row_mut(y);
-        [x, x + n, end].into_iter().for_each(|at| sever(row, at));
+        [x, x + n].into_iter().for_each(|at| sever(row, at));
         row.copy_within(x + n..end, x);
         row[end - n..end].fill(blank);
         self.grid.set_wrapped(y, false);
@@ -89,7 +83,7 @@ impl Vt {
     pub(crate) fn insert_lines(&mut self, n: usize) {
         if self.within_margins() {
             self.insert_rows(self.caret.y, n);
-            self.caret.x = self.margins.left;
+            self.caret.x = 0;
             self.caret.pending = false;
         }
     }
@@ -98,7 +92,7 @@ impl Vt {
     pub(crate) fn delete_lines(&mut self, n: usize) {
         if self.within_margins() {
             self.remove_rows(self.caret.y, n);
-            self.caret.x = self.margins.left;
+            self.caret.x = 0;
             self.caret.pending = false;
         }
     }

@@ -254,16 +254,6 @@ impl Grid {
         }
     }
 
-    /// Copies the cells from `left` to `right` (excluded) of row `from` to row `to`.
-    pub(crate) fn copy_span(&mut self, from: usize, to: usize, left: usize, right: usize) {
-        let source = self.slot(from) * self.cols;
-        let target = self.slot(to) * self.cols;
-        for (y, at) in [(from, left), (from, right), (to, left), (to, right)] {
-            sever(self.row_mut(y), at);
-        }
-        self.cells.copy_within(source + left..source + right, target + left);
-    }
-
     /// The number of rows from the top that hold anything.
     pub(crate) fn rows_in_use(&self) -> usize {
         let blank = |y: &usize| self.view(*y).cells.iter().all(Cell::is_pristine);

@@ -4,7 +4,7 @@ use crate::modes::TermMode;
 use crate::vt::{Margins, Vt};
 
 impl Vt {
-    /// The first row and column that positions count from, and the last that they reach.
+    /// The first row that positions count from, and the last that they reach.
     pub(crate) fn addressable(&self) -> Margins {
         if self.modes.has(TermMode::Origin) { self.margins } else { Margins::whole(self.size) }
     }
@@ -16,21 +16,13 @@ impl Vt {
     }
 
     pub(crate) fn move_to_column(&mut self, x: usize) {
-        let area = self.addressable();
-        self.caret.x = (area.left + x).min(area.right);
+        self.caret.x = x.min(self.cols() - 1);
         self.caret.pending = false;
     }
 
     pub(crate) fn move_to_row(&mut self, y: usize) {
         let area = self.addressable();
         self.caret.y = (area.top + y).min(area.bottom);
-        self.caret.pending = false;
-    }
-
-    /// Moves right without regard to the right margin.
-    pub(crate) fn skip_columns(&mut self, n: usize) {
-        let area = self.addressable();
-        self.caret.x = (self.caret.x + n).min(area.right.max(self.caret.x));
         self.caret.pending = false;
     }
 
@@ -54,20 +46,17 @@ impl Vt {
     }
 
     pub(crate) fn right(&mut self, n: usize) {
-        let right = if self.caret.x <= self.margins.right { self.margins.right } else { self.cols() - 1 };
-        self.caret.x = (self.caret.x + n).min(right);
+        self.caret.x = (self.caret.x + n).min(self.cols() - 1);
         self.caret.pending = false;
     }
 
     pub(crate) fn left(&mut self, n: usize) {
-        let left = if self.caret.x >= self.margins.left { self.margins.left } else { 0 };
-        self.caret.x = self.caret.x.saturating_sub(n).max(left);
+        self.caret.x = self.caret.x.saturating_sub(n);
         self.caret.pending = false;
     }
 
     pub(crate) fn carriage_return(&mut self) {
-        let within = self.caret.x >= self.margins.left || self.modes.has(TermMode::Origin);
-        self.caret.x = if within { self.margins.left } else { 0 };
+        self.caret.x = 0;
         self.caret.pending = false;
     }
 
@@ -80,7 +69,7 @@ impl Vt {
     }
 
     pub(crate) fn tab(&mut self, n: usize) {
-        let last = if self.caret.x <= self.margins.right { self.margins.right } else { self.cols() - 1 };
+        let last = self.cols() - 1;
         for _ in 0..n.min(self.cols()) {
             let x = self.tabs.next(self.caret.x, last);
             if x == self.caret.x {
@@ -93,9 +82,8 @@ impl Vt {
     }
 
     pub(crate) fn back_tab(&mut self, n: usize) {
-        let first = if self.modes.has(TermMode::Origin) { self.margins.left } else { 0 };
         for _ in 0..n.min(self.cols()) {
-            self.caret.x = self.tabs.previous(self.caret.x, first.min(self.caret.x));
+            self.caret.x = self.tabs.previous(self.caret.x);
         }
         self.caret.pending = false;
     }
@@ -108,18 +96,6 @@ impl Vt {
         if top < bottom {
             self.margins.top = top;
             self.margins.bottom = bottom;
-            self.move_to(0, 0);
-        }
-    }
-
-    /// DECSLRM: columns counted from 1, 0 for the edge.
-    pub(crate) fn set_side_margins(&mut self, left: u16, right: u16) {
-        let cols = self.cols();
-        let left = usize::from(left.max(1)) - 1;
-        let right = if right == 0 { cols } else { usize::from(right).min(cols) } - 1;
-        if left < right {
-            self.margins.left = left;
-            self.margins.right = right;
             self.move_to(0, 0);
         }
     }

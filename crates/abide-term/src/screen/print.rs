@@ -41,10 +41,9 @@ impl Vt {
             if self.caret.pending {
                 self.wrap();
             }
-            let end = self.line_end();
-            let (run, more) = rest.split_at(rest.len().min(end - self.caret.x));
+            let (run, more) = rest.split_at(rest.len().min(self.cols() - self.caret.x));
             self.grid.write_ascii(self.caret.x, self.caret.y, run, self.pen);
-            self.advance(run.len(), end);
+            self.advance(run.len());
             rest = more;
         }
         self.last_char = text.last().map(|byte| char::from(*byte));
@@ -73,50 +72,41 @@ impl Vt {
         }
     }
 
-    /// The column after the last one that text at the cursor may fill.
     #[inline]
-    fn line_end(&self) -> usize {
-        if self.caret.x <= self.margins.right { self.margins.right + 1 } else { self.cols() }
-    }
-
-    #[inline]
-    fn advance(&mut self, width: usize, end: usize) {
+    fn advance(&mut self, width: usize) {
         self.caret.x += width;
-        if self.caret.x >= end {
-            self.caret.x = end - 1;
+        if self.caret.x >= self.cols() {
+            self.caret.x = self.cols() - 1;
             self.caret.pending = self.modes.has(TermMode::Autowrap);
         }
     }
 
     /// Goes on at the start of the next row.
     pub(crate) fn wrap(&mut self) {
-        let at_edge = self.caret.x + 1 == self.cols() && self.margins.left == 0;
+        let at_edge = self.caret.x + 1 == self.cols();
         let stuck = self.caret.y + 1 == self.rows() && self.caret.y != self.margins.bottom;
         self.grid.set_wrapped(self.caret.y, at_edge && !stuck);
         self.caret.pending = false;
-        let within = self.caret.x >= self.margins.left;
         self.index();
-        self.caret.x = if within { self.margins.left } else { 0 };
+        self.caret.x = 0;
     }
 
     fn put(&mut self, code: u32, width: usize) {
         if self.caret.pending {
             self.wrap();
         }
-        let mut end = self.line_end();
-        if self.caret.x + width > end {
+        let cols = self.cols();
+        if self.caret.x + width > cols {
             if self.modes.has(TermMode::Autowrap) {
-                self.grid.erase(self.caret.y, self.caret.x, end, Cell::default());
+                self.grid.erase(self.caret.y, self.caret.x, cols, Cell::default());
                 self.wrap();
-                end = self.line_end();
             }
-            self.caret.x = self.caret.x.min(end.saturating_sub(width));
+            self.caret.x = self.caret.x.min(cols.saturating_sub(width));
         }
         if self.modes.has(TermMode::Insert) {
             self.insert_cells(width);
         }
         let (x, y, pen) = (self.caret.x, self.caret.y, self.pen);
-        let cols = self.cols();
         let row = self.grid.row_mut_to(y, x + width);
         split_wide(row, x, x + width);
         if width == 2 {
@@ -129,7 +119,7 @@ impl Vt {
             self.grid.set_wrapped(y, false);
         }
         self.caret.pending = false;
-        self.advance(width, end);
+        self.advance(width);
     }
 
     /// Whether the character might belong to the cell before the cursor: a cheap test that lets nearly all text pass.
@@ -176,15 +166,14 @@ impl Vt {
             Joined::Apart => return false,
             Joined::NoRoom => return true,
         };
-        let end = if x <= self.margins.right { self.margins.right + 1 } else { self.cols() };
-        if wide && self.modes.has(TermMode::Graphemes) && !cell.is_wide() && x + 2 <= end {
+        if wide && self.modes.has(TermMode::Graphemes) && !cell.is_wide() && x + 2 <= self.cols() {
             let row = self.grid.row_mut_to(y, x + 2);
             split_wide(row, x, x + 2);
             row[x] = cell.wide(code);
             row[x + 1] = cell.tail();
             self.caret.x = x;
             self.caret.pending = false;
-            self.advance(2, end);
+            self.advance(2);
         } else {
             self.grid.row_mut_to(y, x + 1)[x] = cell.with_code(code);
         }

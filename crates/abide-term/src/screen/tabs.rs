@@ -38,8 +38,8 @@ impl Tabs {
         (x + 1..last).find(|&x| self.is_set(x)).unwrap_or(last)
     }
 
-    /// The last stop before `x`, but no further than `first`.
-    pub(crate) fn previous(&self, x: usize, first: usize) -> usize {
-        (first + 1..x).rev().find(|&x| self.is_set(x)).unwrap_or(first)
+    /// The last stop before `x`, or the first column.
+    pub(crate) fn previous(&self, x: usize) -> usize {
+        (1..x).rev().find(|&x| self.is_set(x)).unwrap_or(0)
     }
 }

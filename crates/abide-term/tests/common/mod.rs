@@ -102,6 +102,6 @@ pub fn shows(input: &str, rows: &[&str]) {
     assert_eq!(corner(&fed(input), cols, rows.len() as u16), rows, "{input:?}");
 }
 
-/// Lines of letters to edit, and margins around the capital ones: rows 2 to 4, columns 2 to 4.
+/// Lines of letters to edit, and margins around rows 2 to 4.
 pub const LETTERS: &str = "abcde\r\nfGHIj\r\nkLMNo\r\npQRSt\r\nuvwxy";
-pub const MARGINS: &str = "\x1b[?69h\x1b[2;4s\x1b[2;4r";
+pub const MARGINS: &str = "\x1b[2;4r";
