@@ -131,11 +131,11 @@ impl<'a> Attachment<'a> {
     fn wait(&self, signals: &TerminalSignals) -> io::Result<ReadyFds> {
         let mut fds = vec![PollFd::new(&signals.fd, PollFlags::IN)];
         let reads = self.reads_terminal() && self.out.len() + self.typed.len() < MAX_TYPED;
-        fds.push(PollFd::from_borrowed_fd(self.terminal.input(), flags(reads, false)));
-        fds.push(PollFd::from_borrowed_fd(self.terminal.output(), flags(false, self.terminal.pending() > 0)));
+        fds.push(PollFd::from_borrowed_fd(self.terminal.input(), poll::flags(reads, false)));
+        fds.push(PollFd::from_borrowed_fd(self.terminal.output(), poll::flags(false, self.terminal.pending() > 0)));
         if let Some(socket) = &self.socket {
             let reads = self.terminal.pending() < MAX_DRAWING;
-            let flags = flags(reads, !self.out.is_empty());
+            let flags = poll::flags(reads, !self.out.is_empty());
             if !flags.is_empty() {
                 fds.push(PollFd::from_borrowed_fd(socket.as_fd(), flags));
             }
@@ -399,13 +399,6 @@ struct ReadyFds {
     signals: bool,
     input: bool,
     socket: bool,
-}
-
-fn flags(reads: bool, writes: bool) -> PollFlags {
-    let mut flags = PollFlags::empty();
-    flags.set(PollFlags::IN, reads);
-    flags.set(PollFlags::OUT, writes);
-    flags
 }
 
 fn terminal_gone() -> AttachEnd {

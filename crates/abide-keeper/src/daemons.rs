@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 
 use abide_model::{Liveness, ProcessIdentity};
-use abide_sys::atomic;
+use abide_sys::atomic::{self, Durability};
 use abide_sys::process::{self, Stat, command_line, descendants};
 use abide_wire::instance_dir::InstanceDir;
 use rustix::process::getpid;
@@ -60,10 +60,7 @@ pub fn spare(instance_dir: &InstanceDir, processes: &[ProcessIdentity]) -> io::R
     let mut all = spared(instance_dir);
     all.retain(|process| process::alive(process) != Liveness::Dead && !processes.contains(process));
     all.extend_from_slice(processes);
-    let dir = std::fs::File::open(instance_dir.state_dir())?;
-    let path = instance_dir.spared();
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    atomic::write(dir, name, &serde_json::to_vec(&all)?, 0o600)
+    atomic::write_path(&instance_dir.spared(), &serde_json::to_vec(&all)?, 0o600, Durability::Synced)
 }
 
 /// What was spared of the instance, the dead among it.

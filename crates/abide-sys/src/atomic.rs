@@ -1,8 +1,10 @@
 //! Files that are there whole or not at all.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -11,7 +13,13 @@ use rustix::rand::GetRandomFlags;
 /// Writes `name` in the directory `dir` so that a reader, a crash or a full disk meets the old contents or the new ones,
 /// never a part of them. The mode is exactly `mode`, whatever the umask; what a link `name` pointed to stays as it was.
 pub fn write(dir: impl AsFd, name: impl AsRef<OsStr>, bytes: &[u8], mode: u32) -> io::Result<()> {
-    replace(dir, name, bytes, mode, Durability::Synced)
+    replace(dir.as_fd(), name.as_ref(), bytes, mode, Durability::Synced)
+}
+
+/// Like [`write()`], to a path whose directory exists.
+pub fn write_path(path: &Path, bytes: &[u8], mode: u32, durability: Durability) -> io::Result<()> {
+    let (dir, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+    replace(File::open(dir)?.as_fd(), name, bytes, mode, durability)
 }
 
 /// Whether a file is on the disk when writing it returns.
@@ -22,16 +30,14 @@ pub enum Durability {
     Unsynced,
 }
 
-/// Like [`write()`], as durable as asked for.
-pub fn replace(
-    dir: impl AsFd,
-    name: impl AsRef<OsStr>,
+fn replace(
+    dir: BorrowedFd<'_>,
+    name: &OsStr,
     bytes: &[u8],
     mode: u32,
     durability: Durability,
 ) -> io::Result<()> {
     let durable = durability == Durability::Synced;
-    let (dir, name) = (dir.as_fd(), name.as_ref());
     let mut temp = OsStr::new(".").to_owned();
     temp.push(name);
     temp.push(format!(".{:016x}.tmp", random()?));

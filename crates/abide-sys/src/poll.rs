@@ -20,3 +20,11 @@ pub fn wait(fds: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<usize>
         }
     }
 }
+
+/// What to wait for on a descriptor that may be read from and written to.
+pub fn flags(reads: bool, writes: bool) -> PollFlags {
+    let mut flags = PollFlags::empty();
+    flags.set(PollFlags::IN, reads);
+    flags.set(PollFlags::OUT, writes);
+    flags
+}

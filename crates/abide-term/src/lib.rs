@@ -30,4 +30,4 @@ pub use outbox::TermEvent;
 pub use screen::cell::{Attrs, Cell, Color, Style, Underline};
 pub use status::{ProgramState, ProgramStatus};
 pub use term::{Cursor, CursorShape, Term};
-pub use text::row_text;
+pub use text::{base64, row_text};

@@ -38,6 +38,22 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The base64 text of some bytes.
+pub fn base64(data: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(data.len().div_ceil(3) * 4);
+    for group in data.chunks(3) {
+        let [a, b, c] = [0, 1, 2].map(|at| u32::from(group.get(at).copied().unwrap_or(0)));
+        let bits = a << 16 | b << 8 | c;
+        for digit in 0..4 {
+            let present = digit <= group.len();
+            let index = (bits >> (18 - 6 * digit) & 63) as usize;
+            out.push(if present { char::from(DIGITS[index]) } else { '=' });
+        }
+    }
+    out
+}
+
 /// The bytes that a base64 text stands for; padding may be missing, anything else out of place is an error.
 pub(crate) fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.trim_ascii();
@@ -94,7 +110,9 @@ mod tests {
             (b"/+-_", &[0xff, 0xef, 0xbf]),
         ] {
             assert_eq!(unbase64(text).as_deref(), Some(bytes), "{text:?}");
+            assert_eq!(unbase64(base64(bytes).as_bytes()).as_deref(), Some(bytes), "{text:?}");
         }
+        assert_eq!(base64(b"foob"), "Zm9vYg==");
         for text in [&b"Z"[..], b"Z g=", b"Zg===", b"Zm9v!"] {
             assert_eq!(unbase64(text), None, "{text:?}");
         }

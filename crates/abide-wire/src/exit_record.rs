@@ -4,13 +4,12 @@
 //! one; and it carries the generation, so that a start that died before writing is noticed too. A record that says
 //! `running` while its keeper's lock is free means that the keeper was killed or the machine went down.
 
-use std::fs::File;
 use std::io;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use abide_model::ProcessIdentity;
 use abide_sys::atomic::{self, Durability};
-use abide_sys::process;
+use abide_sys::{clock, process};
 use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
@@ -202,14 +201,11 @@ impl ExitRecord {
     /// Replaces the file as a whole. Only the final record is worth waiting for the disk: one that says `running`
     /// and is lost leaves an older generation, which no reader takes for this one.
     pub fn write(&self, instance_dir: &InstanceDir) -> io::Result<()> {
-        let (dir, path) = (File::open(instance_dir.state_dir())?, instance_dir.exit_record());
-        let name = path.file_name().unwrap_or_default();
         let durability = if self.reason.is_some() { Durability::Synced } else { Durability::Unsynced };
-        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, durability)
+        atomic::write_path(&instance_dir.exit_record(), &serde_json::to_vec(self)?, 0o600, durability)
     }
 }
 
 fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    clock::now().0.unsigned_abs()
 }

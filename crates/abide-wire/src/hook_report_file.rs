@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 use abide_model::watching::HookReport;
+use abide_sys::atomic::{self, Durability};
 
 use crate::instance_dir::InstanceDir;
 use crate::session::SessionId;
@@ -65,9 +66,8 @@ fn try_append(instance_dir: &InstanceDir, report: &HookReport, conversation: &st
     if earlier.len() > MAX_SIZE {
         let lines: Vec<&str> = earlier.lines().collect();
         let kept = lines[lines.len() / 2..].join("\n");
-        let dir = fs::File::open(instance_dir.state_dir())?;
-        let name = path.file_name().unwrap_or_default();
-        return abide_sys::atomic::write(dir, name, format!("{kept}\n{line}\n").as_bytes(), 0o600);
+        let text = format!("{kept}\n{line}\n");
+        return atomic::write_path(&path, text.as_bytes(), 0o600, Durability::Synced);
     }
     let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
     // Not brought to disk here: every screen would wait for it.

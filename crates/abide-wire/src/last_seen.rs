@@ -1,7 +1,6 @@
 //! What each session was last seen doing, written down as it changes: a mux or keeper that is killed cannot tell any more.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 
 use abide_model::Doing;
@@ -79,9 +78,8 @@ impl LastSeenAll {
     }
 
     fn write(&self, instance_dir: &InstanceDir) -> io::Result<()> {
-        let (dir, path) = (File::open(instance_dir.state_dir())?, instance_dir.last_seen());
-        let name = path.file_name().unwrap_or_default();
-        atomic::replace(dir, name, &serde_json::to_vec(self)?, 0o600, Durability::Unsynced)
+        let text = serde_json::to_vec(self)?;
+        atomic::write_path(&instance_dir.last_seen(), &text, 0o600, Durability::Unsynced)
     }
 }
 

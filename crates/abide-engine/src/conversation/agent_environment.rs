@@ -11,6 +11,7 @@ use abide_agents::{Agent, Chosen};
 use abide_config::Agent as Described;
 use abide_model::session::Setup;
 use abide_model::{Extra, Session};
+use abide_sys::atomic::{self, Durability};
 
 use crate::error::Error;
 use crate::start::launch::LaunchContext;
@@ -106,7 +107,6 @@ pub(crate) fn continue_turn(agent: &dyn Agent, env: &mut BTreeMap<OsString, OsSt
 
 /// Writes a file that is nobody else's business, with the directories above it.
 pub(crate) fn put(path: &Path, contents: &str) -> io::Result<()> {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    abide_sys::atomic::write(fs::File::open(dir)?, name, contents.as_bytes(), 0o600)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap_or(path))?;
+    atomic::write_path(path, contents.as_bytes(), 0o600, Durability::Synced)
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use abide_term::TermEvent;
+use abide_term::{TermEvent, base64};
 use abide_wire::protocol::Event;
 use abide_wire::session::{SessionId, TerminalSize};
 
@@ -204,33 +204,4 @@ fn clipboard(selection: &str, data: &[u8]) -> Vec<u8> {
     let selection: String = selection.chars().filter(char::is_ascii_alphanumeric).collect();
     _ = write!(out, "\x1b]52;{selection};{}\x1b\\", base64(data));
     out
-}
-
-fn base64(data: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(data.len().div_ceil(3) * 4);
-    for group in data.chunks(3) {
-        let [a, b, c] = [0, 1, 2].map(|at| u32::from(group.get(at).copied().unwrap_or(0)));
-        let bits = a << 16 | b << 8 | c;
-        for digit in 0..4 {
-            let present = digit <= group.len();
-            let index = (bits >> (18 - 6 * digit) & 63) as usize;
-            out.push(if present { char::from(DIGITS[index]) } else { '=' });
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_as_the_standard_has_it() {
-        for (plain, encoded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            assert_eq!(base64(plain.as_bytes()), encoded);
-        }
-    }
 }

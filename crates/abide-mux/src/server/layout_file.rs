@@ -67,9 +67,7 @@ impl LayoutFile {
     }
 
     fn write(&self, now: &SavedLayout) -> io::Result<()> {
-        let dir = fs::File::open(self.path.parent().unwrap_or(&self.path))?;
-        let name = self.path.file_name().unwrap_or_default();
-        atomic::replace(dir, name, &serde_json::to_vec(now)?, 0o600, Durability::Unsynced)
+        atomic::write_path(&self.path, &serde_json::to_vec(now)?, 0o600, Durability::Unsynced)
     }
 }
 

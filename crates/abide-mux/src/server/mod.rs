@@ -247,7 +247,7 @@ impl Server {
             vec![ReadySource::Signals, ReadySource::Link, ReadySource::Settled, ReadySource::Listener];
         let mut fds = vec![
             PollFd::new(&self.signals, PollFlags::IN),
-            PollFd::new(&self.link, flags(true, !self.to_keeper.is_empty())),
+            PollFd::new(&self.link, poll::flags(true, !self.to_keeper.is_empty())),
             PollFd::new(&self.settling, PollFlags::IN),
             PollFd::new(&self.listener, PollFlags::IN),
         ];
@@ -263,11 +263,11 @@ impl Server {
         for (&id, client) in &self.clients {
             let reads = client.wants_to_read() && !self.is_blocked(client);
             // A client that hangs up wants its terminal back, also while it is not listened to.
-            let on_socket = flags(reads, client.wants_to_write()) | PollFlags::RDHUP;
+            let on_socket = poll::flags(reads, client.wants_to_write()) | PollFlags::RDHUP;
             who.push(ReadySource::Client(id, on_socket));
             fds.push(PollFd::from_borrowed_fd(client.as_fd(), on_socket));
             if let Some(lent) = &client.lent {
-                let on_terminal = flags(reads && lent.is_ours, lent.out.waiting() > 0);
+                let on_terminal = poll::flags(reads && lent.is_ours, lent.out.waiting() > 0);
                 who.push(ReadySource::Terminal(id, on_terminal));
                 fds.push(PollFd::new(lent, on_terminal));
             }
@@ -275,7 +275,7 @@ impl Server {
         for (index, session) in
             self.sessions.iter().enumerate().filter(|(_, session)| session.wants_to_read())
         {
-            let flags = flags(self.may_read(session), session.wants_to_write());
+            let flags = poll::flags(self.may_read(session), session.wants_to_write());
             if flags.is_empty() {
                 continue;
             }
@@ -400,13 +400,6 @@ impl ReadySource {
             other => other,
         }
     }
-}
-
-fn flags(reads: bool, writes: bool) -> PollFlags {
-    let mut flags = PollFlags::empty();
-    flags.set(PollFlags::IN, reads);
-    flags.set(PollFlags::OUT, writes);
-    flags
 }
 
 /// Options that cannot be read are a mistake of the launcher's, and no reason to leave the sessions alone.

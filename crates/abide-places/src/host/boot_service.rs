@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use abide_model::vars;
-use abide_sys::atomic;
+use abide_sys::atomic::{self, Durability};
 use abide_sys::run::{self, RunError};
 
 use crate::host::Login;
@@ -117,9 +117,8 @@ pub fn remove(config_home: &Path, login: &Login) -> Result<bool, BootError> {
 }
 
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
-    let (dir, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(dir)?;
-    atomic::write(fs::File::open(dir)?, name, text, 0o644)
+    fs::create_dir_all(path.parent().unwrap_or(path))?;
+    atomic::write_path(path, text, 0o644, Durability::Synced)
 }
 
 fn systemctl(login: &Login, args: &[&str]) -> Result<String, RunError> {

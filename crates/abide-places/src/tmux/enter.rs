@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use abide_journal::snapshot;
 use abide_model::{InstanceId, Session, vars};
 use abide_store::Store;
-use abide_sys::{atomic, clock, signals};
+use abide_sys::atomic::{self, Durability};
+use abide_sys::{clock, signals};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
@@ -122,12 +123,7 @@ impl SessionInPane {
         let Ok(captured) = self.server.capture(&self.name, true) else { return };
         let drawing = drawing(captured.trim_ascii_end());
         let path = self.instance_dir.scrollback(&self.order.spec.id);
-        let written = path
-            .parent()
-            .zip(path.file_name())
-            .ok_or(io::ErrorKind::InvalidInput.into())
-            .and_then(|(dir, name)| atomic::write(std::fs::File::open(dir)?, name, &drawing, 0o600));
-        if let Err(error) = written {
+        if let Err(error) = atomic::write_path(&path, &drawing, 0o600, Durability::Synced) {
             tracing::warn!("the scrollback could not be kept: {error}");
         }
     }

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use abide_agents::{Located, Shared};
-use abide_sys::{atomic, run};
+use abide_sys::atomic::{self, Durability};
+use abide_sys::run;
 
 use super::{BEFORE, Vault, copy_if_grown, longest, make_dirs, with_suffix};
 
@@ -38,7 +39,7 @@ impl Vault<'_> {
             copy_if_grown(&kept, &with_suffix(&kept, BEFORE))?;
         }
         if ours != now {
-            atomic::write(File::open(&self.dir)?, EXTRACT, &now, 0o600)?;
+            atomic::write_path(&kept, &now, 0o600, Durability::Synced)?;
         }
         let settled = SystemTime::now().checked_sub(TICK).unwrap_or(written);
         File::options().append(true).open(&kept)?.set_modified(written.min(settled))

@@ -1,13 +1,14 @@
 //! What is known of a session in a pane, for whoever asks what it is doing: what it was launched with, and the last that its
 //! agent's hooks said. No process of ours looks at a pane all the time, so both are files of the instance directory.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 
 use abide_model::watching::HookReport;
 use abide_model::{SessionId, Timestamp};
-use abide_sys::{atomic, clock};
+use abide_sys::atomic::{self, Durability};
+use abide_sys::clock;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::{hook_report_file, reporter};
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,5 @@ impl Heard {
 }
 
 fn write(path: &Path, known: &impl Serialize) -> io::Result<()> {
-    let (dir, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
-    atomic::write(File::open(dir)?, name, &serde_json::to_vec(known)?, 0o600)
+    atomic::write_path(path, &serde_json::to_vec(known)?, 0o600, Durability::Synced)
 }
