@@ -54,15 +54,8 @@ pub(crate) fn mount_entries(source: &str, isolation: Isolation) -> Vec<(&'static
 /// The path that `key` spells, and the setting there; a mistake if there is none.
 pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling, Presence), ConfigError> {
     let mistake = |problem: &str, allowed: String, nearest| {
-        ConfigError::from(Mistake {
-            file: None,
-            position: None,
-            setting: printable(key),
-            found: None,
-            problem: problem.to_owned(),
-            allowed: Some(allowed),
-            nearest,
-        })
+        let (setting, problem) = (printable(key), problem.to_owned());
+        ConfigError::from(Mistake { setting, problem, allowed: Some(allowed), nearest, ..Mistake::default() })
     };
     if key == VERSION {
         return Err(mistake("is managed by abide", "any other setting".to_owned(), None));

@@ -90,12 +90,10 @@ impl ConfigSource {
     pub(crate) fn no_place(&self, NoPlace { path, problem }: NoPlace) -> Mistake {
         Mistake {
             file: Some(self.shown.clone()),
-            position: None,
             setting: printable(&path.to_string()),
-            found: None,
             problem: problem.to_owned(),
             allowed: Some("editing the file by hand".to_owned()),
-            nearest: None,
+            ..Mistake::default()
         }
     }
 
@@ -149,11 +147,9 @@ fn about_file(shown: &str, at: Position, problem: &str, allowed: &str) -> Mistak
     Mistake {
         file: Some(shown.to_owned()),
         position: Some(at),
-        setting: String::new(),
-        found: None,
         problem: problem.to_owned(),
         allowed: Some(allowed.to_owned()),
-        nearest: None,
+        ..Mistake::default()
     }
 }
 

@@ -28,7 +28,7 @@ mod text;
 mod value;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
-mod versions;
+mod tests;
 mod workspace;
 
 pub use agent::{Agent, IdSource, LastWords, Sign};

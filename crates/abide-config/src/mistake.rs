@@ -5,7 +5,7 @@ use std::fmt;
 use crate::path::Position;
 
 /// One mistake in a configuration file, or in a value given for one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mistake {
     /// The file, with `~` for the home directory; `None` for a value that is in no file yet.
     pub file: Option<String>,

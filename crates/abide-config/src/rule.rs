@@ -52,6 +52,7 @@ impl Spelling {
 }
 
 /// What is wrong with a value.
+#[derive(Default)]
 pub(crate) struct Wrong {
     /// The element of the list that is wrong, rather than the whole value.
     pub(crate) index: Option<usize>,
@@ -63,7 +64,7 @@ pub(crate) struct Wrong {
 
 impl Wrong {
     fn because(problem: impl Into<String>) -> Self {
-        Self { index: None, problem: problem.into(), allowed: None, nearest: None }
+        Self { problem: problem.into(), ..Self::default() }
     }
 
     fn not_a(noun: &str) -> Self {
@@ -191,35 +192,16 @@ impl<C: Choice + FromStr> Leaf for OneOf<C> {
     }
 }
 
-/// The name of an agent that abide knows.
-pub(crate) struct KnownAgent;
-
-impl Leaf for KnownAgent {
-    type Value = String;
-    const SPELLING: Spelling = Spelling {
-        noun: "agent that abide knows",
-        written: Written::Text,
-        allowed: || AGENTS.join(", "),
-        words: AGENTS,
-        secret: false,
-    };
-
-    fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
-        let noun = Self::SPELLING.noun;
-        let name = text(value, noun)?.to_owned();
-        if AGENTS.contains(&name.as_str()) { Ok(name) } else { Err(vec![Wrong::not_a(noun)]) }
-    }
-}
-
 /// Rules whose values know how to parse and print themselves.
 macro_rules! spelled {
-    ($($(#[$meta:meta])* $rule:ident: $value:ty, $noun:literal, $allowed:expr;)+) => { $(
+    ($($(#[$meta:meta])* $rule:ident: $value:ty, $noun:literal, $allowed:expr $(, $key:ident = $given:expr)?;)+) => { $(
         $(#[$meta])*
         pub(crate) struct $rule;
 
         impl Leaf for $rule {
             type Value = $value;
-            const SPELLING: Spelling = Spelling::text($noun, || $allowed.to_string());
+            const SPELLING: Spelling =
+                Spelling { $($key: $given,)? ..Spelling::text($noun, || $allowed.to_string()) };
 
             fn parse(value: &Value, _: &Path) -> Result<$value, Vec<Wrong>> {
                 word(value, $noun)
@@ -238,17 +220,21 @@ spelled! {
     Prefix: PrefixKey, "prefix key", PrefixKey::ALLOWED;
     /// The name of a role or an agent.
     Named: Name, "name", name::ALLOWED;
+    /// Where the value of a variable comes from.
+    Reference: EnvRef, "reference",
+        "op://vault/item/field, env:NAME, file:/path, cmd:program args, or a plain value", secret = true;
 }
 
 /// Rules for text that has to pass a check.
 macro_rules! checked {
-    ($($(#[$meta:meta])* $rule:ident, $noun:literal, $allowed:expr, $check:expr;)+) => { $(
+    ($($(#[$meta:meta])* $rule:ident, $noun:literal, $allowed:expr, $check:expr $(, $key:ident = $given:expr)?;)+) => { $(
         $(#[$meta])*
         pub(crate) struct $rule;
 
         impl Leaf for $rule {
             type Value = String;
-            const SPELLING: Spelling = Spelling::text($noun, || $allowed.to_owned());
+            const SPELLING: Spelling =
+                Spelling { $($key: $given,)? ..Spelling::text($noun, || $allowed.to_owned()) };
 
             fn parse(value: &Value, _: &Path) -> Result<String, Vec<Wrong>> {
                 let (text, check): (&str, fn(&str) -> bool) = (text(value, $noun)?, $check);
@@ -268,6 +254,8 @@ checked! {
             image.starts_with(|c: char| c.is_ascii_alphanumeric())
                 && image.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/:@".contains(&b))
         };
+    /// The name of an agent that abide knows.
+    KnownAgent, "agent that abide knows", AGENTS.join(", "), |name| AGENTS.contains(&name), words = AGENTS;
     /// The name of an environment variable, as a value.
     Variable, "variable name", EnvName::ALLOWED, is_env_name;
     /// A pattern of files below a mount's source.
@@ -275,23 +263,6 @@ checked! {
         let mut parts = Path::new(pattern).components();
         !pattern.is_empty() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
     };
-}
-
-/// Where the value of a variable comes from.
-pub(crate) struct Reference;
-
-impl Leaf for Reference {
-    type Value = EnvRef;
-    const SPELLING: Spelling = Spelling {
-        secret: true,
-        ..Spelling::text("reference", || {
-            "op://vault/item/field, env:NAME, file:/path, cmd:program args, or a plain value".to_owned()
-        })
-    };
-
-    fn parse(value: &Value, _: &Path) -> Result<EnvRef, Vec<Wrong>> {
-        word(value, Self::SPELLING.noun)
-    }
 }
 
 /// A path of the host, absolute or below `~`, never the whole of it.
