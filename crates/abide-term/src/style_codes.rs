@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::{Attrs, Color, Style, Underline};
 
 /// Attributes that are a number in SGR.
-const NUMBERED: [(Attrs, u8); 8] = [
+pub(crate) const NUMBERED: [(Attrs, u8); 8] = [
     (Attrs::BOLD, 1),
     (Attrs::DIM, 2),
     (Attrs::ITALIC, 3),

@@ -13,15 +13,9 @@ pub struct MuxOptions {
     pub scrollback: usize,
     /// The size of each session's journal; 0 keeps none on disk.
     pub journal_bytes: u64,
-    /// The key that begins a command.
-    pub prefix: PrefixKey,
-    pub status_bar: StatusBar,
-    /// Whether programs may write to the clients' clipboards.
-    pub clipboard: bool,
-    /// Whether links of every scheme reach the clients, and not only those of the harmless ones.
-    pub links: bool,
-    /// Whether notifications, progress and titles reach the clients.
-    pub notifications: bool,
+    /// What can be changed while it runs.
+    #[serde(flatten)]
+    pub live: LiveSettings,
     /// When the sessions keep the machine from going to sleep.
     pub keep_awake: KeepAwake,
 }
@@ -32,11 +26,7 @@ impl Default for MuxOptions {
             name: String::new(),
             scrollback: 10_000,
             journal_bytes: 8 << 20,
-            prefix: PrefixKey::DEFAULT,
-            status_bar: StatusBar::default(),
-            clipboard: false,
-            links: false,
-            notifications: true,
+            live: LiveSettings::default(),
             // Somebody who starts a mux for another purpose does not mean this.
             keep_awake: KeepAwake::Off,
         }
@@ -45,6 +35,7 @@ impl Default for MuxOptions {
 
 /// The settings that a running mux can change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LiveSettings {
     /// The key that begins a command.
     pub prefix: PrefixKey,
@@ -57,23 +48,15 @@ pub struct LiveSettings {
     pub notifications: bool,
 }
 
-impl MuxOptions {
-    /// The part of them that a running mux can change.
-    pub fn live(&self) -> LiveSettings {
-        LiveSettings {
-            prefix: self.prefix,
-            status_bar: self.status_bar,
-            clipboard: self.clipboard,
-            links: self.links,
-            notifications: self.notifications,
+impl Default for LiveSettings {
+    fn default() -> Self {
+        Self {
+            prefix: PrefixKey::DEFAULT,
+            status_bar: StatusBar::default(),
+            clipboard: false,
+            links: false,
+            notifications: true,
         }
-    }
-
-    /// Takes over what was changed.
-    pub fn change(&mut self, live: &LiveSettings) {
-        let LiveSettings { prefix, status_bar, clipboard, links, notifications } = live.clone();
-        (self.prefix, self.status_bar, self.clipboard, self.links, self.notifications) =
-            (prefix, status_bar, clipboard, links, notifications);
     }
 }
 
@@ -85,11 +68,11 @@ mod tests {
     fn what_is_left_out_has_its_default_and_what_is_newer_is_ignored() {
         let options: MuxOptions =
             serde_json::from_str(r#"{"prefix": "C-a", "status_bar": "top", "sparkles": true}"#).unwrap();
-        let expected = MuxOptions {
+        let live = LiveSettings {
             prefix: "C-a".parse().unwrap(),
             status_bar: StatusBar::Top,
-            ..MuxOptions::default()
+            ..LiveSettings::default()
         };
-        assert_eq!(options, expected);
+        assert_eq!(options, MuxOptions { live, ..MuxOptions::default() });
     }
 }

@@ -10,7 +10,7 @@ use abide_model::Doing;
 use abide_model::activity::Background;
 use abide_model::watching::HookReport;
 use abide_wire::link::{Link, ToKeeper, ToMux};
-use abide_wire::mux_options::MuxOptions;
+use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::{
     ActivityReport, Attach, Bye, ByeReason, Call, CallError, Colors, Configure, Connection, Done, Event,
     EventKind, EventMessage, Focus, Format, FrameDecoder, FrameKind, GetEvidence, GetStatus, HEADER_LEN,
@@ -83,7 +83,7 @@ fn every_verb() -> Vec<(serde_json::Value, Verb)> {
         sample(Rename { session: session(), name: "x".into() }, Verb::Rename),
         sample(Focus { session: session() }, Verb::Focus),
         sample(Shutdown { reason: "done".into() }, Verb::Shutdown),
-        sample(Configure { settings: MuxOptions::default().live() }, Verb::Configure),
+        sample(Configure { settings: LiveSettings::default() }, Verb::Configure),
         sample(Upgrade { exe: "/usr/bin/abide".into() }, Verb::Upgrade),
         sample(report, Verb::HookReport),
         sample(GetEvidence { session: session() }, Verb::GetEvidence),

@@ -27,7 +27,7 @@ impl Server {
             }
             Some(command) => self.command(id, command),
             None => {
-                let prefix = self.options.prefix;
+                let prefix = self.options.live.prefix;
                 let name = match (key, sequence) {
                     (Key::Char(ch), _) => ch.to_string(),
                     (Key::Ctrl(ch), _) => format!("C-{ch}"),

@@ -83,7 +83,7 @@ impl Server {
     }
 
     fn on_text(&mut self, id: ClientId, mut text: &[u8]) {
-        let prefix = self.options.prefix.byte();
+        let prefix = self.options.live.prefix.byte();
         while !text.is_empty() {
             let Some(view) = self.view_mut(id) else { return };
             if view.mode == InputMode::Session && !view.prefixed {
@@ -124,7 +124,7 @@ impl Server {
             return self.on_mouse(id, event);
         }
         let modes = self.focused_of(id).map(|session| session.term.modes()).unwrap_or_default();
-        let prefix = self.options.prefix.letter();
+        let prefix = self.options.live.prefix.letter();
         let Some(view) = self.view_mut(id) else { return };
         if sequence == PASTE_BEGIN {
             view.paste_is_ours = view.mode != InputMode::Session;
@@ -160,7 +160,7 @@ impl Server {
 
     /// A key that is meant for us.
     fn on_key(&mut self, id: ClientId, key: Key, sequence: Option<&[u8]>) {
-        let prefix = Key::Ctrl(self.options.prefix.letter());
+        let prefix = Key::Ctrl(self.options.live.prefix.letter());
         if key == Key::Nothing {
             return;
         }
@@ -199,7 +199,7 @@ impl Server {
 
     /// The prefix key itself, as the session's keyboard would send it.
     fn send_prefix(&mut self, id: ClientId) {
-        let name = self.options.prefix.to_string();
+        let name = self.options.live.prefix.to_string();
         let modes = self.focused_of(id).map(|session| session.term.modes()).unwrap_or_default();
         let bytes = keys::named(&name, &modes).unwrap_or_default();
         self.type_into(id, &bytes);

@@ -55,7 +55,7 @@ impl<'a> FrameInputs<'a> {
         let sessions = placement.panes.iter().filter_map(|pane| self.session(&pane.session));
         let sources =
             sessions.map(|session| PaneSource { term: &session.term, held: session.is_held() }).collect();
-        view.pan = pan(view, &placement, focused, self.options.status_bar);
+        view.pan = pan(view, &placement, focused, self.options.live.status_bar);
         let (scroll, overlay) = match &view.mode {
             InputMode::Scroll(scroll) | InputMode::Search(scroll, _) => (Some(scroll.clone()), Vec::new()),
             InputMode::Help(page) => (None, help(self.options, *page, view.size.rows)),
@@ -64,7 +64,7 @@ impl<'a> FrameInputs<'a> {
         let line = self.line(view, focused);
         let shape = SceneShape {
             size: view.size,
-            bar: self.options.status_bar,
+            bar: self.options.live.status_bar,
             placement,
             pan: view.pan,
             scroll,
@@ -88,7 +88,7 @@ impl<'a> FrameInputs<'a> {
                 Some(format!("kill {label}? Unsaved work in it is lost. y/n"))
             }
             // Without a bar there would be nothing to tell that the keys go elsewhere.
-            InputMode::Scroll(scroll) if self.options.status_bar == StatusBar::Off => {
+            InputMode::Scroll(scroll) if self.options.live.status_bar == StatusBar::Off => {
                 Some(view.message().map_or_else(|| position(scroll, focused), str::to_owned))
             }
             _ => view.message().map(str::to_owned),
@@ -109,12 +109,12 @@ impl<'a> FrameInputs<'a> {
                 mark: if tab.zoomed && mark < Mark::Bell { Mark::Zoomed } else { mark },
             }
         };
-        let prefix = self.options.prefix;
+        let prefix = self.options.live.prefix;
         let right = match &view.mode {
             _ if view.prefixed => format!("{prefix} …"),
             InputMode::Scroll(scroll) => position(scroll, focused),
             _ if view.read_only => "read-only".to_owned(),
-            _ if self.options.notifications && !focused.term.title().is_empty() => {
+            _ if self.options.live.notifications && !focused.term.title().is_empty() => {
                 focused.term.title().to_owned()
             }
             _ => format!("{prefix} ? for help"),
@@ -152,7 +152,7 @@ impl<'a> FrameInputs<'a> {
 
     fn outer(&self, view: &ClientView, tab: &Tab) -> Outer {
         let Some(session) = self.session(&tab.focused) else { return Outer::default() };
-        let own = if self.options.notifications { printable(session.term.title()) } else { String::new() };
+        let own = if self.options.live.notifications { printable(session.term.title()) } else { String::new() };
         let title = if own.is_empty() { printable(session.label()) } else { own };
         let outer = Outer::of(&session.term.modes(), &session.term.cursor(), &title, view.keys);
         let outer = outer.limited_to(view.display);
@@ -205,7 +205,7 @@ pub(crate) fn help_pages(rows: u16) -> usize {
 }
 
 fn help(options: &MuxOptions, page: usize, rows: u16) -> Vec<String> {
-    let (prefix, pages) = (options.prefix.to_string(), help_pages(rows));
+    let (prefix, pages) = (options.live.prefix.to_string(), help_pages(rows));
     let title = match pages {
         1 => format!("keys after {prefix}"),
         _ => format!("keys after {prefix} ({}/{pages}, any key)", page + 1),

@@ -98,7 +98,7 @@ pub(crate) enum LinkPolicy {
 
 impl LinkPolicy {
     pub fn of(options: &MuxOptions) -> Self {
-        if options.links { Self::All } else { Self::Harmless }
+        if options.live.links { Self::All } else { Self::Harmless }
     }
 }
 

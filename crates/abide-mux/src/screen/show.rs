@@ -58,7 +58,7 @@ impl Server {
             }
             TermEvent::Title(title) => self.emit(&Event::Title { session: id, title }, session),
             TermEvent::Notify { text, sequence } => {
-                if self.options.notifications {
+                if self.options.live.notifications {
                     let now = self.now;
                     let line = format!("{}: {text}", self.sessions[index].label());
                     self.mark(index, Mark::Bell);
@@ -72,11 +72,11 @@ impl Server {
                 self.emit(&Event::Notification { session: id, text }, session);
             }
             TermEvent::Progress(sequence) => {
-                if self.options.notifications && self.sessions[index].may_notify(self.now) {
+                if self.options.live.notifications && self.sessions[index].may_notify(self.now) {
                     views(self).for_each(|view| view.pass_on_string(&osc(&sequence)));
                 }
             }
-            TermEvent::Clipboard { selection, data } if self.options.clipboard => {
+            TermEvent::Clipboard { selection, data } if self.options.live.clipboard => {
                 let bytes = clipboard(&selection, &data);
                 let tab = self.layout.tab_of(&id).map(|tab| tab.id);
                 for view in views(self).filter(|view| Some(view.tab) == tab && !view.read_only) {
@@ -133,7 +133,7 @@ impl Server {
     }
 
     fn fit_tab(&mut self, id: TabId) {
-        let bar = self.options.status_bar;
+        let bar = self.options.live.status_bar;
         let watching = self.clients.values().filter(|client| !client.is_leaving());
         let watching = watching.filter_map(|client| client.view.as_ref()).filter(|view| view.tab == id);
         let mut seen = false;

@@ -145,7 +145,7 @@ impl Server {
         let file = LayoutFile::read(&instance_dir);
         let changed_settings = file.saved().changed_settings.clone().filter(|(of, _)| *of == generation);
         if let Some((_, settings)) = &changed_settings {
-            options.change(settings);
+            options.live = settings.clone();
         }
         let last_seen = LastSeenAll::read(&instance_dir, generation);
         let settling = Settling::new()?;

@@ -82,7 +82,7 @@ impl Server {
     }
 
     fn change_settings(&mut self, settings: &LiveSettings) {
-        self.options.change(settings);
+        self.options.live = settings.clone();
         self.strings = Strings::new(LinkPolicy::of(&self.options));
         self.changed_settings = Some((self.generation, settings.clone()));
         for client in self.clients.values_mut() {

@@ -3,7 +3,7 @@
 use abide_journal::Recovered;
 use abide_model::StatusBar;
 use abide_term::{Options, Rgb, Term};
-use abide_wire::mux_options::{LiveSettings, MuxOptions};
+use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::{Configure, Focus, Spawn, Until};
 use abide_wire::session::ProcessExit;
 use rustix::process::Signal;
@@ -87,7 +87,7 @@ fn the_session_has_the_size_of_the_terminal_without_the_bar_and_follows_it() {
 }
 
 fn without_a_status_bar_the_session_has_the_whole_terminal() {
-    let mut capsule = Capsule::with(MuxOptions { status_bar: StatusBar::Off, ..MuxOptions::default() });
+    let mut capsule = Capsule::with_live(LiveSettings { status_bar: StatusBar::Off, ..LiveSettings::default() });
     capsule.launch(part("main", &["shell"]));
     let mut terminal = Terminal::attach(&capsule, 90, 30, &[]);
     terminal.wait_text("ready$");
@@ -208,7 +208,7 @@ fn a_steady_block_is_asked_for_only_by_whom_it_was_asked_for() {
 
 fn the_clipboard_is_written_only_where_that_is_allowed() {
     for allowed in [false, true] {
-        let mut capsule = Capsule::with(MuxOptions { clipboard: allowed, ..MuxOptions::default() });
+        let mut capsule = Capsule::with_live(LiveSettings { clipboard: allowed, ..LiveSettings::default() });
         capsule.launch(part("main", &["shell"]));
         let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
         terminal.wait_text("ready$");
@@ -292,7 +292,7 @@ fn leaving_by_signal_or_by_closing_the_terminal_is_leaving() {
 
 fn notifications_and_progress_reach_the_terminal_where_that_is_allowed_and_a_flood_of_them_does_not() {
     for allowed in [true, false] {
-        let mut capsule = Capsule::with(MuxOptions { notifications: allowed, ..MuxOptions::default() });
+        let mut capsule = Capsule::with_live(LiveSettings { notifications: allowed, ..LiveSettings::default() });
         capsule.launch(part("main", &["shell"]));
         let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
         terminal.wait_text("ready$");
@@ -313,7 +313,7 @@ fn settings_change_while_it_runs_and_stay_changed_for_the_next_mux() {
     terminal.type_keys("say \\e]52;c;aGk=\\a\r");
     terminal.wait_text("may not write to the clipboard");
     let settings =
-        LiveSettings { prefix: "C-a".parse().unwrap(), clipboard: true, ..MuxOptions::default().live() };
+        LiveSettings { prefix: "C-a".parse().unwrap(), clipboard: true, ..LiveSettings::default() };
     capsule.call(&Configure { settings });
     terminal.wait_text("C-a ? for help");
     send_signal(capsule.status().mux_pid, Signal::KILL);

@@ -7,7 +7,7 @@ use abide_keeper::{Config, Launched, Launching};
 use abide_model::{Liveness, ProcessIdentity};
 use abide_sys::process;
 use abide_wire::instance_dir::InstanceDir;
-use abide_wire::mux_options::MuxOptions;
+use abide_wire::mux_options::{LiveSettings, MuxOptions};
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{
     Call, CallError, Connection, GetStatus, Input, Send, Snapshot, SnapshotReply, StatusReply, Until, Wait,
@@ -88,6 +88,10 @@ pub struct Capsule {
 impl Capsule {
     pub fn new() -> Self {
         Self::with(MuxOptions { name: "ab-test".into(), ..MuxOptions::default() })
+    }
+
+    pub fn with_live(live: LiveSettings) -> Self {
+        Self::with(MuxOptions { live, ..MuxOptions::default() })
     }
 
     pub fn with(options: MuxOptions) -> Self {

@@ -13,7 +13,7 @@ use abide_model::{Liveness, Permission};
 use abide_sys::process::{self, Pidfd};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
-use abide_wire::mux_options::MuxOptions;
+use abide_wire::mux_options::{LiveSettings, MuxOptions};
 use abide_wire::protocol::{
     Configure, Connection, EvidenceReply, GetEvidence, GetStatus, Input, Kill, Send, Shutdown, Snapshot,
     SnapshotReply, StatusReply, Until, Upgrade, Wait, WaitReply,
@@ -111,7 +111,7 @@ impl Substrate for Capsule {
     }
 
     fn configure(&self, settings: &Settings) -> Result<bool, NoAnswer> {
-        let configure = Configure { settings: mux_settings(settings).live() };
+        let configure = Configure { settings: mux_settings(settings).live };
         connect::connect(&self.0)?.call(&configure, PATIENCE)?;
         Ok(true)
     }
@@ -131,11 +131,13 @@ pub fn mux_settings(settings: &Settings) -> MuxOptions {
             JournalLimit::Off => 0,
             JournalLimit::Newest(size) => size.bytes(),
         },
-        prefix: settings.prefix,
-        status_bar: settings.status_bar,
-        clipboard: allowed(settings.terminal.clipboard),
-        links: allowed(settings.terminal.links),
-        notifications: allowed(settings.terminal.notifications),
+        live: LiveSettings {
+            prefix: settings.prefix,
+            status_bar: settings.status_bar,
+            clipboard: allowed(settings.terminal.clipboard),
+            links: allowed(settings.terminal.links),
+            notifications: allowed(settings.terminal.notifications),
+        },
         keep_awake: settings.keep_awake,
         ..MuxOptions::default()
     }

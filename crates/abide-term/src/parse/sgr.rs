@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::parse::params::Params;
 use crate::screen::cell::{Attrs, Cell, Color, Underline};
+use crate::style_codes::NUMBERED;
 
 /// Applies the parameters of an SGR sequence to the look of the text to come.
 pub(crate) fn apply(pen: &mut Cell, params: &Params) {
@@ -126,16 +127,7 @@ fn rgb_color(r: u16, g: u16, b: u16) -> Option<Color> {
 pub(crate) fn report(pen: &Cell) -> String {
     let style = pen.style();
     let mut out = String::from("0");
-    for (attr, n) in [
-        (Attrs::BOLD, 1),
-        (Attrs::DIM, 2),
-        (Attrs::ITALIC, 3),
-        (Attrs::BLINK, 5),
-        (Attrs::INVERSE, 7),
-        (Attrs::HIDDEN, 8),
-        (Attrs::STRIKE, 9),
-        (Attrs::OVERLINE, 53),
-    ] {
+    for (attr, n) in NUMBERED {
         if style.attrs.contains(attr) {
             // Writing to a string cannot fail.
             let _ = write!(out, ";{n}");
