@@ -16,8 +16,7 @@ use abide_wire::protocol::{
 use abide_wire::session::{SessionId, TerminalSize};
 use abide_wire::socket;
 
-use crate::connect;
-use crate::connect::{Absence, Again};
+use crate::connect::{self, Absence, Again};
 use crate::environment::TerminalEnv;
 use crate::probe::{PLAIN_QUESTION, QUESTION, TerminalProbe};
 use crate::{AttachEnd, AttachMode, AttachOptions};
@@ -132,7 +131,10 @@ impl<'a> Attachment<'a> {
         let mut fds = vec![PollFd::new(&signals.fd, PollFlags::IN)];
         let reads = self.reads_terminal() && self.out.len() + self.typed.len() < MAX_TYPED;
         fds.push(PollFd::from_borrowed_fd(self.terminal.input(), poll::flags(reads, false)));
-        fds.push(PollFd::from_borrowed_fd(self.terminal.output(), poll::flags(false, self.terminal.pending() > 0)));
+        fds.push(PollFd::from_borrowed_fd(
+            self.terminal.output(),
+            poll::flags(false, self.terminal.pending() > 0),
+        ));
         if let Some(socket) = &self.socket {
             let reads = self.terminal.pending() < MAX_DRAWING;
             let flags = poll::flags(reads, !self.out.is_empty());

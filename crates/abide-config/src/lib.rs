@@ -24,11 +24,11 @@ mod role;
 mod rule;
 mod schema;
 mod settings;
-mod text;
-mod value;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
+mod text;
+mod value;
 mod workspace;
 
 pub use agent::{Agent, IdSource, LastWords, Sign};

@@ -10,7 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use abide_model::program::AGENTS;
-use abide_model::{Choice, EnvRef, PrefixKey, recipe::is_env_name};
+use abide_model::recipe::is_env_name;
+use abide_model::{Choice, EnvRef, PrefixKey};
 use toml_edit::Value;
 
 use crate::name::{self, Name};

@@ -142,9 +142,7 @@ fn commented_file() -> impl Strategy<Value = String> {
         "",
     ]);
     let inline_env = prop::sample::select(&[
-        "env = { KEPT = \"a\", B = 'b' } # inline\n",
-        "env.KEPT = \"a\" # dotted env\n",
-        "env = {}\n",
+        "env = { KEPT = \"a\", B = 'b' } # inline\n", "env.KEPT = \"a\" # dotted env\n", "env = {}\n",
     ]);
     let agents = prop::sample::select(&[
         "\n[agents.claude]\nargs = [\n  \"--x\", # inner\n  # own line\n  '# no',\n] # after\n# end claude\n",

@@ -23,8 +23,7 @@ use abide_wire::protocol::Connection;
 pub use abide_agents::activity::watch;
 
 use crate::conversation::agent_environment;
-use crate::conversation::current;
-use crate::conversation::current::LookDepth;
+use crate::conversation::current::{self, LookDepth};
 use crate::running::connect;
 use crate::start::launch::LaunchContext;
 

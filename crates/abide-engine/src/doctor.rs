@@ -7,8 +7,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_model::placement;
-use abide_model::placement::{Fate, Home, ManagerFault, Placement, PlacementFacts};
+use abide_model::placement::{self, Fate, Home, ManagerFault, Placement, PlacementFacts};
 use abide_model::program::AGENTS;
 use abide_model::{Choice, KeepAwake, Substrate, UnitMode, vars};
 use abide_places::host::Login;

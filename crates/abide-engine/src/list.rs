@@ -16,8 +16,7 @@ use abide_wire::last_seen::LastSeenAll;
 use abide_wire::protocol::StatusReply;
 use serde::Serialize;
 
-use crate::conversation::current;
-use crate::conversation::current::LookDepth;
+use crate::conversation::current::{self, LookDepth};
 use crate::end::finish;
 use crate::running::processes::{Leftover, SessionProcesses};
 use crate::running::protection::Judge;

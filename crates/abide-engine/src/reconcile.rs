@@ -6,10 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use abide_config::ConfigDir;
-use abide_model::decide;
 use abide_model::evidence::Verdict;
 use abide_model::status::{Ending, Kept};
-use abide_model::{Instance, Liveness, Policy, Status, StatusEvent};
+use abide_model::{Instance, Liveness, Policy, Status, StatusEvent, decide};
 use abide_store::{ReadError, Store, StoreEntry};
 use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;

@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use abide_term::row_text;
-use abide_term::{Options, Term};
+use abide_term::{Options, Term, row_text};
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::session::TerminalSize;
 

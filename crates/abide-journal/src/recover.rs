@@ -9,10 +9,8 @@ use std::path::Path;
 
 use abide_wire::session::TerminalSize;
 
-use crate::checkpoint;
-use crate::checkpoint::Checkpoint;
-use crate::layout;
-use crate::layout::{HEADER_LEN, Header};
+use crate::checkpoint::{self, Checkpoint};
+use crate::layout::{self, HEADER_LEN, Header};
 
 /// Output is handed over in pieces of at most this many bytes.
 const PIECE: u64 = 64 << 10;

@@ -2,11 +2,8 @@
 
 use std::ops::Range;
 
-use abide_term::row_text;
-use abide_term::style_codes;
-use abide_term::{Attrs, Cell, Color, Options, Style, Term, Underline};
-use abide_wire::protocol;
-use abide_wire::protocol::{Format, RequestRefusal, Snapshot, SnapshotReply, error_code};
+use abide_term::{Attrs, Cell, Color, Options, Style, Term, Underline, row_text, style_codes};
+use abide_wire::protocol::{self, Format, RequestRefusal, Snapshot, SnapshotReply, error_code};
 use abide_wire::session::{SessionId, TerminalSize};
 
 /// Cell by cell, more than this would not fit into a reply.

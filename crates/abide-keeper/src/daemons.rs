@@ -3,8 +3,7 @@
 //! A tmux server, an ssh agent, an editor's server. They end with their instance, unless the operator spares them: then they
 //! are written down, and whatever ends processes of the instance leaves them and what is below them alone.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use abide_model::{Liveness, ProcessIdentity};
 use abide_sys::atomic::{self, Durability};

@@ -8,23 +8,20 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use abide_sys::crash;
-use abide_sys::signals;
-use abide_sys::signals::SignalFd;
+use abide_sys::signals::{self, SignalFd};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError};
-use abide_wire::socket;
-use abide_wire::supervisor_lock;
+use abide_wire::{socket, supervisor_lock};
 use rustix::process::{Pid, getpid};
 
 use crate::args::Config;
-use crate::daemons;
 use crate::ending::{Ending, EndingScope};
 use crate::launch::{LaunchOrder, LaunchReply};
 use crate::mux_process::Mux;
 use crate::reserve::Reserve;
 use crate::spawn::SpawnError;
-use crate::{Keeper, KeeperSession, SIGNALS, upgrade};
+use crate::{Keeper, KeeperSession, SIGNALS, daemons, upgrade};
 
 /// Why a keeper could not begin.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,8 @@ use abide_wire::exit_record::StopReason;
 use abide_wire::link::ToMux;
 use rustix::process::Signal;
 
-use crate::daemons;
 use crate::ending::{Ending, EndingScope};
-use crate::{Keeper, RETIRE_WITHIN};
+use crate::{Keeper, RETIRE_WITHIN, daemons};
 
 /// How long a stopping capsule waits for the mux to read what its sessions wrote last.
 const DRAIN_WITHIN: Duration = Duration::from_secs(2);

@@ -6,8 +6,7 @@ use std::time::Instant;
 use abide_wire::link::ToMux;
 use abide_wire::os_text::OsText;
 
-use crate::upgrade;
-use crate::upgrade::{SavedSession, UpgradeState};
+use crate::upgrade::{self, SavedSession, UpgradeState};
 use crate::{Keeper, KeeperSession, RETIRE_WITHIN};
 
 /// The new binary was found fit; the old mux is on its way out.

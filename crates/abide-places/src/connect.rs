@@ -7,8 +7,7 @@ use abide_store::Store;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{CallError, Connection, StatusReply};
 
-use crate::substrate;
-use crate::substrate::NoAnswer;
+use crate::substrate::{self, NoAnswer};
 
 /// How long a capsule may take to answer a question.
 pub const PATIENCE: Duration = Duration::from_secs(5);

@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use abide_client::{AttachEnd, AttachOptions, ClientError};
 use abide_config::Settings;
 use abide_keeper::OperatorStop;
-use abide_model::InstanceId;
-use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
+use abide_model::{InstanceId, SessionId};
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
@@ -23,8 +22,7 @@ use abide_wire::protocol::{
 
 use crate::connect;
 use crate::host::capsule::Capsule;
-use crate::tmux::Tmux;
-use crate::tmux::{TmuxPane, TmuxServer};
+use crate::tmux::{Tmux, TmuxPane, TmuxServer};
 
 /// Why a question was not answered.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,8 @@
 //! What can go wrong, each with what to do next.
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
 use abide_model::status::StatusRefusal;
 use abide_model::{InstanceId, Safe};

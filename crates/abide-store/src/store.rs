@@ -12,8 +12,7 @@ use rustix::io::Errno;
 
 use crate::dir;
 use crate::error::{Error, IoFailure, ReadError, Result, StoreStep as _};
-use crate::instance_dir;
-use crate::instance_dir::InstanceLock;
+use crate::instance_dir::{self, InstanceLock};
 use crate::layout::{INSTANCES, LOG, STAGING, StorePaths, TRASH};
 use crate::lock::{self, Hold};
 

@@ -9,8 +9,7 @@ use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::error::{Error, IoFailure, Result, StoreStep as _};
-use crate::instance_dir;
-use crate::instance_dir::LockedDir;
+use crate::instance_dir::{self, LockedDir};
 use crate::layout::{INSTANCES, NO_WORK, PURGING, TRASH, TRASH_SIZE, TrashName};
 use crate::lock::LockFailure;
 use crate::manifest::ManifestTrouble;

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn the_new_contents_replace_the_old_and_nothing_else_is_left() {
         let dir = tempfile::tempdir().unwrap();
-        let fd = fs::File::open(dir.path()).unwrap();
+        let fd = File::open(dir.path()).unwrap();
         write(&fd, "a", b"one", 0o600).unwrap();
         write(&fd, "a", b"two", 0o644).unwrap();
         assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"two");
@@ -118,7 +118,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("target"), "precious").unwrap();
         symlink("target", dir.path().join("a")).unwrap();
-        write(fs::File::open(dir.path()).unwrap(), "a", b"new", 0o600).unwrap();
+        write(File::open(dir.path()).unwrap(), "a", b"new", 0o600).unwrap();
         assert_eq!(fs::read(dir.path().join("target")).unwrap(), b"precious");
         assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"new");
     }
@@ -128,7 +128,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("a")).unwrap();
         fs::write(dir.path().join("a/b"), "in the way").unwrap();
-        assert!(write(fs::File::open(dir.path()).unwrap(), "a", b"new", 0o600).is_err());
+        assert!(write(File::open(dir.path()).unwrap(), "a", b"new", 0o600).is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         assert_eq!(fs::read(dir.path().join("a/b")).unwrap(), b"in the way");
     }

@@ -4,13 +4,13 @@
 //! descriptor of the directory (`/proc/self/fd/N/sock`), which is always short.
 #![allow(unsafe_code)] // Asking for the peer's user has no safe wrapper that fits.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{

@@ -11,16 +11,14 @@ use std::time::{Duration, Instant, SystemTime};
 use abide_model::Timestamp;
 use abide_model::activity::{ActivityEvidence, SETTLE, Says, Source};
 use abide_model::conversation::Located;
-use abide_model::watching::HookReport;
-use abide_model::watching::{Watched, Watcher, WatcherFindings, WatcherInput};
+use abide_model::watching::{HookReport, Watched, Watcher, WatcherFindings, WatcherInput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use self::tail::{backwards, text_of};
 
 use crate::agent::Agent;
-use crate::hooks;
-use crate::hooks::{Injection, Reporter};
+use crate::hooks::{self, Injection, Reporter};
 use crate::registry::Registry;
 use crate::rules::{Reading, Rules};
 

@@ -12,8 +12,7 @@ use abide_sys::clock;
 use crate::conversation::agent_environment;
 use crate::conversation::claims::Claims;
 use crate::conversation::holders::{HeldBy, LiveHolders};
-use crate::conversation::list;
-use crate::conversation::list::{AgentPlace, KnownConversation};
+use crate::conversation::list::{self, AgentPlace, KnownConversation};
 use crate::start::launch::LaunchContext;
 use crate::target;
 

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use abide_model::words;
-use abide_model::{InstanceId, Session};
+use abide_model::{InstanceId, Session, words};
 use abide_store::Store;
 
 use crate::conversation::agent_environment;

@@ -23,12 +23,11 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::ProcessExit;
 use abide_wire::supervisor_lock::{InstanceClaim, remove_stale_socket};
 
-use crate::conversation::current;
-use crate::conversation::current::LookDepth;
+use crate::conversation::current::{self, LookDepth};
 use crate::end::session_end;
 use crate::error::Error;
-use crate::running::processes::SessionProcesses;
-use crate::running::{connect, daemons, liveness, processes};
+use crate::running::processes::{self, SessionProcesses};
+use crate::running::{connect, daemons, liveness};
 use crate::start::startup_check;
 use crate::{substrate, trees};
 

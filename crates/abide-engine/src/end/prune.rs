@@ -14,8 +14,7 @@ use abide_sys::clock;
 use crate::end::{finish, trash};
 use crate::error::Error;
 use crate::running::connect;
-use crate::running::keepers;
-use crate::running::keepers::OrphanedCapsule;
+use crate::running::keepers::{self, OrphanedCapsule};
 use crate::running::processes::{Leftover, SessionProcesses};
 use crate::{reconcile, trees};
 

@@ -10,12 +10,10 @@ use abide_store::Store;
 use abide_sys::clock;
 
 use crate::conversation::current;
-use crate::end::finish;
-use crate::end::finish::FinishOutcome;
+use crate::end::finish::{self, FinishOutcome};
 use crate::error::Error;
-use crate::reconcile;
 use crate::running::{connect, liveness, processes};
-use crate::substrate;
+use crate::{reconcile, substrate};
 
 /// How long a start may take to be over, or to notice that its set-up command has ended.
 const TO_START: Duration = Duration::from_secs(10);

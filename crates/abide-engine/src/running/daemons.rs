@@ -1,7 +1,6 @@
 //! What a stop ends beyond the sessions themselves, and sparing it.
 
-use abide_keeper::daemons;
-use abide_keeper::daemons::Daemon;
+use abide_keeper::daemons::{self, Daemon};
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Extra, Instance, InstanceId, Liveness, Place, SessionId, vars};
 use abide_places::host::{self, scope};

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use abide_keeper::LaunchError;
-use abide_keeper::daemons;
+use abide_keeper::{LaunchError, daemons};
 use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, vars};
 use abide_sys::process::{Stat, command_line, in_environment};

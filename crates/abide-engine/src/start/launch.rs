@@ -24,8 +24,7 @@ use crate::end::{finish, trash};
 use crate::error::Error;
 use crate::running::{connect, processes};
 use crate::start::environment;
-use crate::start::secrets;
-use crate::start::secrets::SecretError;
+use crate::start::secrets::{self, SecretError};
 use crate::trees;
 
 /// What a start needs to know beyond the instance itself.

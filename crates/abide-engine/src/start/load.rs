@@ -13,15 +13,12 @@ use abide_model::{
 use abide_store::{ResolveError, Store};
 use abide_sys::{clock, host, process};
 
-use crate::conversation::adopt;
-use crate::conversation::adopt::Take;
+use crate::conversation::adopt::{self, Take};
 use crate::conversation::agent_environment;
 use crate::doctor::Machine;
 use crate::error::Error;
-use crate::start::differences;
-use crate::start::launch;
-use crate::start::launch::LaunchContext;
-use crate::start::moved;
+use crate::start::launch::{self, LaunchContext};
+use crate::start::{differences, moved};
 use crate::trees::{self, Wish};
 
 /// What the operator asked for.

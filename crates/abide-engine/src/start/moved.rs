@@ -1,10 +1,9 @@
 //! Directories that are no longer where they were: noticing it, finding where they are now, and going on there.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::fs;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use abide_agents::Located;
 use abide_model::instance::DirIdentity;

@@ -9,15 +9,12 @@ use abide_store::{Store, StoreEntry};
 use abide_sys::{clock, host, process};
 
 use crate::conversation::begin;
-use crate::conversation::current;
-use crate::conversation::current::LookDepth;
+use crate::conversation::current::{self, LookDepth};
 use crate::end::finish;
 use crate::error::Error;
 use crate::running::{daemons, liveness};
-use crate::start::launch;
-use crate::start::launch::{LaunchContext, Started};
-use crate::start::moved;
-use crate::start::startup_check;
+use crate::start::launch::{self, LaunchContext, Started};
+use crate::start::{moved, startup_check};
 
 /// Brings a kept instance back: the same instance directory, the same tabs with their scrollback, the sessions that ran when it stopped.
 pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Error> {

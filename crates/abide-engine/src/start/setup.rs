@@ -12,8 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::error::Error;
 use crate::running::processes;
-use crate::start::launch;
-use crate::start::launch::LaunchContext;
+use crate::start::launch::{self, LaunchContext};
 
 /// How long a set-up may take.
 const LIMIT: Duration = Duration::from_secs(60 * 60);

@@ -15,10 +15,8 @@ use abide_sys::run::RunError;
 use crate::command::{Git, quoted};
 use crate::error::GitError;
 use crate::evidence::linked::LinkedWorktrees;
-use crate::evidence::merged;
-use crate::evidence::merged::Merged;
-use crate::evidence::refs;
-use crate::evidence::refs::{HEADS, REMOTES, Ref, STASH, TAGS, short};
+use crate::evidence::merged::{self, Merged};
+use crate::evidence::refs::{self, HEADS, REMOTES, Ref, STASH, TAGS, short};
 use crate::evidence::status::GitStatus;
 use crate::gitdir::{self, Trail};
 

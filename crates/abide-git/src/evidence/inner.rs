@@ -8,15 +8,12 @@ use abide_model::evidence::{FileChange, MountEvidence};
 
 use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
-use crate::evidence::Baseline;
 use crate::evidence::ahead::AheadQuery;
-use crate::evidence::ignored;
-use crate::evidence::ignored::{Ignored, Uncompared, named};
+use crate::evidence::ignored::{self, Ignored, Uncompared, named};
 use crate::evidence::linked::LinkedWorktrees;
 use crate::evidence::nested::NestedRepositories;
-use crate::evidence::refs;
-use crate::evidence::status;
-use crate::evidence::status::GitStatus;
+use crate::evidence::status::{self, GitStatus};
+use crate::evidence::{Baseline, refs};
 use crate::gitdir;
 use crate::site::TreeRecord;
 

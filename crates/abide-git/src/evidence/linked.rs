@@ -8,10 +8,8 @@ use abide_model::evidence::{FileChange, MountEvidence};
 use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
 use crate::evidence::ignored;
-use crate::evidence::refs;
-use crate::evidence::refs::Ref;
-use crate::evidence::status;
-use crate::evidence::status::GitStatus;
+use crate::evidence::refs::{self, Ref};
+use crate::evidence::status::{self, GitStatus};
 use crate::gitdir;
 
 /// Everything that such worktrees keep in one repository.

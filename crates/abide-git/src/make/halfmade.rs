@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::{Git, GitDeadline};
 use crate::error::{GitError, GitStep as _};
-use crate::evidence::status;
-use crate::evidence::status::GitStatus;
+use crate::evidence::status::{self, GitStatus};
 use crate::files;
 use crate::site::{Site, TreeRecord, first_free};
 

@@ -15,8 +15,7 @@ use abide_sys::{clock, crash};
 
 use crate::command::{Git, GitDeadline};
 use crate::error::{GitError, GitStep as _};
-use crate::evidence::refs;
-use crate::evidence::refs::{HEADS, SCRATCH};
+use crate::evidence::refs::{self, HEADS, SCRATCH};
 use crate::make::source::SourceRepository;
 use crate::make::{carry, clone, halfmade};
 use crate::removal::registration;

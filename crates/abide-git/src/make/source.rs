@@ -6,8 +6,7 @@ use abide_sys::run::RunError;
 
 use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
-use crate::evidence::refs;
-use crate::evidence::refs::Ref;
+use crate::evidence::refs::{self, Ref};
 
 /// What is known about the repository that a mount's source is in.
 pub(crate) struct SourceRepository {

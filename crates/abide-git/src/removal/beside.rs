@@ -1,10 +1,9 @@
 //! What somebody made in an instance directory beside our trees. Other worktrees of the host's repository are given up and put back
 //! with ours: it would go on naming a place that is gone, and hold the only index and HEAD of what is in the trash.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use abide_model::Isolation;
 use abide_model::recipe::Mount;

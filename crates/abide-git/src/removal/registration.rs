@@ -12,8 +12,7 @@ use rustix::io::Errno;
 use crate::command::{Git, GitDeadline};
 use crate::error::{GitError, GitStep as _};
 use crate::evidence::ahead::SafeCommits;
-use crate::evidence::refs;
-use crate::evidence::refs::{HEADS, SCRATCH};
+use crate::evidence::refs::{self, HEADS, SCRATCH};
 use crate::gitdir;
 
 /// A worktree of ours that a repository knows.

@@ -16,10 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{Git, GitDeadline, quoted};
 use crate::error::{GitError, GitStep as _};
-use crate::evidence::refs;
-use crate::evidence::refs::{HEADS, Ref};
-use crate::evidence::status;
-use crate::evidence::status::GitStatus;
+use crate::evidence::refs::{self, HEADS, Ref};
+use crate::evidence::status::{self, GitStatus};
 use crate::make::materialise;
 use crate::removal::registration;
 use crate::site::{Site, TreeRecord};

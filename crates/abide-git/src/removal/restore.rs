@@ -13,8 +13,7 @@ use abide_sys::run::RunError;
 
 use crate::command::{Git, GitDeadline, quoted};
 use crate::error::{GitError, GitStep as _};
-use crate::evidence::refs;
-use crate::evidence::refs::HEADS;
+use crate::evidence::refs::{self, HEADS};
 use crate::removal::registration;
 use crate::removal::release::{SAVED, SavedWorktree};
 use crate::site::{Site, TreeRecord, first_free};

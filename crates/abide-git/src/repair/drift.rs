@@ -7,8 +7,7 @@ use abide_model::recipe::Mount;
 
 use crate::command::{Git, GitDeadline};
 use crate::error::GitError;
-use crate::evidence::refs;
-use crate::evidence::refs::short;
+use crate::evidence::refs::{self, short};
 use crate::site::Site;
 
 /// How the branch that a tree began at differs from what it was then.

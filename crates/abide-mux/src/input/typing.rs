@@ -1,8 +1,7 @@
 //! What a client's terminal sends: to the session as it is, unless it begins with the prefix or we asked a question.
 
 use abide_term::Modes;
-use abide_term::input::keys;
-use abide_term::input::keys::Key;
+use abide_term::input::keys::{self, Key};
 use abide_term::input::tokens::{FOCUS_IN, FOCUS_OUT, PASTE_BEGIN, PASTE_END, Token};
 use abide_wire::session::SessionId;
 

@@ -152,7 +152,8 @@ impl<'a> FrameInputs<'a> {
 
     fn outer(&self, view: &ClientView, tab: &Tab) -> Outer {
         let Some(session) = self.session(&tab.focused) else { return Outer::default() };
-        let own = if self.options.live.notifications { printable(session.term.title()) } else { String::new() };
+        let own =
+            if self.options.live.notifications { printable(session.term.title()) } else { String::new() };
         let title = if own.is_empty() { printable(session.label()) } else { own };
         let outer = Outer::of(&session.term.modes(), &session.term.cursor(), &title, view.keys);
         let outer = outer.limited_to(view.display);

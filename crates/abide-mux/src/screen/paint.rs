@@ -5,8 +5,7 @@
 
 use std::io::Write;
 
-use abide_term::Style;
-use abide_term::style_codes;
+use abide_term::{Style, style_codes};
 use abide_wire::session::TerminalSize;
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use abide_term::row_text;
-use abide_term::{Cell, Term};
+use abide_term::{Cell, Term, row_text};
 use abide_wire::session::SessionId;
 
 /// Where a client is looking. Lines are counted from the session's beginning, so that new output does not move it.

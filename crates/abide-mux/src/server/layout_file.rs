@@ -1,9 +1,8 @@
 //! The layout on disk, so that the next mux shows the same tabs.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use abide_sys::atomic::{self, Durability};
 use abide_wire::instance_dir::InstanceDir;

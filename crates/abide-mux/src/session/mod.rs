@@ -12,8 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use abide_journal::rebuild;
-use abide_journal::rebuild::{OldScreen, RebuiltJournal};
+use abide_journal::rebuild::{self, OldScreen, RebuiltJournal};
 use abide_journal::{Journal, SyncJob};
 use abide_model::watching::Watched;
 use abide_term::input::tokens::{FOCUS_IN, FOCUS_OUT};

@@ -87,7 +87,8 @@ fn the_session_has_the_size_of_the_terminal_without_the_bar_and_follows_it() {
 }
 
 fn without_a_status_bar_the_session_has_the_whole_terminal() {
-    let mut capsule = Capsule::with_live(LiveSettings { status_bar: StatusBar::Off, ..LiveSettings::default() });
+    let mut capsule =
+        Capsule::with_live(LiveSettings { status_bar: StatusBar::Off, ..LiveSettings::default() });
     capsule.launch(part("main", &["shell"]));
     let mut terminal = Terminal::attach(&capsule, 90, 30, &[]);
     terminal.wait_text("ready$");
@@ -292,7 +293,8 @@ fn leaving_by_signal_or_by_closing_the_terminal_is_leaving() {
 
 fn notifications_and_progress_reach_the_terminal_where_that_is_allowed_and_a_flood_of_them_does_not() {
     for allowed in [true, false] {
-        let mut capsule = Capsule::with_live(LiveSettings { notifications: allowed, ..LiveSettings::default() });
+        let mut capsule =
+            Capsule::with_live(LiveSettings { notifications: allowed, ..LiveSettings::default() });
         capsule.launch(part("main", &["shell"]));
         let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
         terminal.wait_text("ready$");

@@ -1,10 +1,9 @@
 //! Keepers as `/proc` shows them: each is known by the lock file that it holds open, whatever became of its records.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use abide_keeper::OperatorStop;
 use abide_model::{InstanceId, ProcessIdentity};

@@ -11,10 +11,9 @@ use abide_sys::{passwd, process};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::host::boot_service;
-use crate::host::cgroup::CgroupPart;
+use crate::host::cgroup::{self, CgroupPart};
 use crate::host::scope::TO_HAPPEN;
-use crate::host::{bus, cgroup, moving};
+use crate::host::{boot_service, bus, moving};
 
 /// Where to look, so that tests can look elsewhere.
 #[derive(Debug, Clone)]

@@ -7,9 +7,8 @@ use abide_model::InstanceId;
 use abide_model::placement::ManagerFault;
 use abide_sys::run::RunError;
 
-use crate::host::Login;
 use crate::host::scope::{ScopeOutcome, TO_HAPPEN};
-use crate::host::{bus, cgroup};
+use crate::host::{Login, bus, cgroup};
 
 /// How often a manager that has not moved the processes yet is asked whether it still tries.
 const ASK_AGAIN: Duration = Duration::from_millis(100);

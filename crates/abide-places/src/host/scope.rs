@@ -10,8 +10,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use abide_model::placement;
-use abide_model::placement::{Placement, PlacementFacts};
+use abide_model::placement::{self, Placement, PlacementFacts};
 use abide_model::{InstanceId, UnitMode};
 
 use super::cgroup;

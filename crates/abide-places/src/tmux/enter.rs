@@ -22,9 +22,8 @@ use abide_wire::supervisor_lock::PaneLock;
 
 use super::sessions::drawing;
 use crate::connect;
-use crate::tmux::pane_process as pane;
 use crate::tmux::pane_process::{End, EndCause, InPane, Launcher, Order, PaneSession};
-use crate::tmux::{self, HOME, ID, SESSION, TmuxServer, home_mark};
+use crate::tmux::{self, HOME, ID, SESSION, TmuxServer, home_mark, pane_process as pane};
 
 /// What tmux says about the terminal that a session is in. It is true, unlike what was inherited from outside.
 const OF_THE_PANE: [&str; 5] =

@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::{SessionId, SpawnSpec};
-use abide_wire::socket;
-use abide_wire::socket::SocketFile;
+use abide_wire::socket::{self, SocketFile};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

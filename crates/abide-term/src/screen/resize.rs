@@ -5,8 +5,7 @@
 use crate::options::Size;
 use crate::screen::cell::Cell;
 use crate::screen::grid::{Grid, RowView};
-use crate::screen::reflow;
-use crate::screen::reflow::{ReflowedRow, TrackedPosition};
+use crate::screen::reflow::{self, ReflowedRow, TrackedPosition};
 use crate::vt::{Caret, Margins, Vt, first_char};
 
 impl Vt {

@@ -1,7 +1,6 @@
 //! `abide conversations`
 
-use abide_engine::conversation::list;
-use abide_engine::conversation::list::{ConversationClaim, ConversationList, ConversationRow};
+use abide_engine::conversation::list::{self, ConversationClaim, ConversationList, ConversationRow};
 use abide_model::time::human;
 use abide_sys::clock;
 

@@ -2,8 +2,7 @@
 
 use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
 use abide_engine::running::keepers;
-use abide_engine::running::protection;
-use abide_engine::running::protection::{InstanceProtection, Judge};
+use abide_engine::running::protection::{self, InstanceProtection, Judge};
 use abide_model::placement::{Exposure, Fate, PlacementFacts};
 use abide_model::{Instance, UnitMode};
 use abide_places::host::boot_service;

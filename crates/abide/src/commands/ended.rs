@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use abide_client::AttachEnd;
 use abide_engine::conversation::way_back;
-use abide_engine::end::finish::FinishOutcome;
-use abide_engine::end::{finish, trash};
+use abide_engine::end::finish::{self, FinishOutcome};
+use abide_engine::end::trash;
 use abide_engine::running::daemons;
 use abide_engine::{Error, reconcile, trees};
 use abide_model::decide::ExitChoice;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use abide_engine::conversation::begin::{self, ResumeForecast};
-use abide_engine::conversation::current;
-use abide_engine::conversation::current::LookDepth;
+use abide_engine::conversation::current::{self, LookDepth};
 use abide_engine::end::finish;
 use abide_engine::running::processes::SessionProcesses;
 use abide_engine::running::protection::Judge;
@@ -15,10 +14,9 @@ use abide_engine::target::{self, Target};
 use abide_engine::{list, reconcile, substrate, trees};
 use abide_model::conversation::Begin;
 use abide_model::decide::{self, EndFacts, Leave, Stopped};
-use abide_model::evidence;
 use abide_model::instance::StatusChange;
 use abide_model::time::human;
-use abide_model::{Choice, Doing, Instance, InstanceId, Liveness, Policy, Safe, Session, Status};
+use abide_model::{Choice, Doing, Instance, InstanceId, Liveness, Policy, Safe, Session, Status, evidence};
 use abide_store::StoreEntry;
 use abide_sys::host;
 use abide_wire::exit_record::ExitRecord;

@@ -13,8 +13,7 @@ use abide_store::StoreEntry;
 use abide_tui::Ask;
 use abide_tui::screens::{LaunchSubject, StartNew};
 
-use super::come_back;
-use super::come_back::Acknowledge;
+use super::come_back::{self, Acknowledge};
 use super::{ended, refuse_stopped};
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};

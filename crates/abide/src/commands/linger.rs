@@ -1,8 +1,7 @@
 //! Linger, which sessions on the host need to survive a logout: asked about once, and remembered.
 
 use abide_config::Origin;
-use abide_model::placement;
-use abide_model::{Place, UnitMode};
+use abide_model::{Place, UnitMode, placement};
 use abide_places::host::Login;
 
 use crate::context::Context;

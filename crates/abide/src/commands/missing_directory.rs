@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use abide_engine::start::moved;
-use abide_engine::start::moved::Whereabouts;
+use abide_engine::start::moved::{self, Whereabouts};
 use abide_model::{Instance, Status};
 use abide_tui::Ask;
 use abide_tui::screens::{MissingDirectoryAnswer, Subject, missing_directory};

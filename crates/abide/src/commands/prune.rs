@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use abide_engine::end::prune;
-use abide_engine::end::prune::{DiscardedInstance, Plan, PruneRequest};
+use abide_engine::end::prune::{self, DiscardedInstance, Plan, PruneRequest};
 use abide_model::Safe;
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;

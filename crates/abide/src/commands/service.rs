@@ -1,7 +1,6 @@
 //! `abide service`
 
-use abide_places::host::Login;
-use abide_places::host::boot_service;
+use abide_places::host::{Login, boot_service};
 
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};

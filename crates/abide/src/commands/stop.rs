@@ -5,8 +5,8 @@ use abide_engine::end::finish::FinishOutcome;
 use abide_engine::end::stop;
 use abide_engine::running::daemons;
 use abide_engine::start::resume;
-use abide_engine::target::Target;
-use abide_engine::{substrate, target};
+use abide_engine::substrate;
+use abide_engine::target::{self, Target};
 use abide_model::{Doing, Instance, Safe, Session};
 use abide_wire::protocol::SessionStatus;
 

@@ -17,8 +17,7 @@ use abide_model::Doing;
 use abide_model::activity::{self as model, ActivityEvidence, Background, Says, Source};
 use abide_model::watching::{HookReport, INFERRED, Watcher, WatcherInput};
 use abide_sys::clock;
-use abide_term::row_text;
-use abide_term::{ProgramState, ProgramStatus, Term, TermEvent};
+use abide_term::{ProgramState, ProgramStatus, Term, TermEvent, row_text};
 use abide_wire::protocol::{
     ActivityReport, Done, Event, EvidenceReply, GetEvidence as EvidenceOf, RequestRefusal, SourceReport,
     WaitOutcome, error_code,

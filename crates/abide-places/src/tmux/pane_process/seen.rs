@@ -1,9 +1,8 @@
 //! What is known of a session in a pane, for whoever asks what it is doing: what it was launched with, and the last that its
 //! agent's hooks said. No process of ours looks at a pane all the time, so both are files of the instance directory.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use abide_model::watching::HookReport;
 use abide_model::{SessionId, Timestamp};

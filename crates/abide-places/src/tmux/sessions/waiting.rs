@@ -2,16 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use abide_model::Doing;
-use abide_model::SessionId;
 use abide_model::activity::{self, Background};
+use abide_model::{Doing, SessionId};
 use abide_sys::clock;
 use abide_wire::protocol::{EvidenceReply, Snapshot, Until, WaitOutcome, WaitReply};
 
 use super::{Tmux, size};
 use crate::substrate::{NoAnswer, Substrate};
-use crate::tmux::TmuxPane;
-use crate::tmux::enter;
+use crate::tmux::{TmuxPane, enter};
 
 /// How often tmux is asked.
 const PAUSE: Duration = Duration::from_millis(100);
