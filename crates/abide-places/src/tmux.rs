@@ -22,8 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use abide_model::Liveness;
-use abide_model::vars;
+use abide_model::{Liveness, vars};
 use abide_sys::run::{self, RunError};
 use rustix::io::Errno;
 

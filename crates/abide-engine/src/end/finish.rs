@@ -14,8 +14,8 @@ use abide_model::{
     Decided, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, StatusEvent,
     Timestamp,
 };
-use abide_store::outcomes::InstanceOutcome;
-use abide_store::{InstanceLock, Store, outcomes};
+use abide_store::outcomes::{self, InstanceOutcome};
+use abide_store::{InstanceLock, Store};
 use abide_sys::{clock, crash, host};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::given_names::given_names;

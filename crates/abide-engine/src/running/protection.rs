@@ -1,8 +1,7 @@
 //! Whether what runs survives the next logout as things are now, and moving it where it does.
 
 use abide_keeper::holds_others;
-use abide_model::placement;
-use abide_model::placement::{Exposure, Fate, Protection};
+use abide_model::placement::{self, Exposure, Fate, Protection};
 use abide_model::{InstanceId, Liveness, UnitMode};
 use abide_places::host::scope::{ScopeOutcome, own_unit};
 use abide_places::host::{Inspector, Login, move_instance, move_server};

@@ -19,8 +19,8 @@ use abide_wire::supervisor_lock::InstanceClaim;
 
 use super::{in_capsule, in_tmux};
 use crate::conversation::begin;
-use crate::end::finish::FailedStart;
-use crate::end::{finish, trash};
+use crate::end::finish::{self, FailedStart};
+use crate::end::trash;
 use crate::error::Error;
 use crate::running::{connect, processes};
 use crate::start::environment;

@@ -131,7 +131,7 @@ fn a_client_that_only_watches_types_nothing_and_decides_nothing() {
     let mut watcher = Terminal::attach(&capsule, 40, 10, &["read-only"]);
     watcher.wait_text("ready$");
     watcher.type_keys("intruder\r");
-    watcher.wait_text("only watches");
+    watcher.wait_text("client is read-only");
     watcher.type_keys("\x02c");
     user.type_keys("size\r");
     user.wait_text("size=80x23");
@@ -153,7 +153,7 @@ fn a_client_that_only_watches_leaves_the_focus_where_it_is() {
     watcher.wait_until("two prompts", two_prompts);
     assert_eq!(capsule.status().focused, Some(id("s1")), "being shown one is not choosing it");
     watcher.type_keys("\x1b[<0;3;3M\x1b[<0;3;3mx");
-    watcher.wait_text("only watches");
+    watcher.wait_text("client is read-only");
     assert_eq!(capsule.status().focused, Some(id("s1")));
 }
 

@@ -192,7 +192,7 @@ fn a_split_without_room_is_refused() {
     let mut terminal = Terminal::attach(&capsule, 60, 3, &[]);
     terminal.wait_text("ready$");
     terminal.type_keys("\x02\"");
-    terminal.wait_text("there is no room");
+    terminal.wait_text("no room for another pane");
     assert_eq!(capsule.status().sessions.len(), 1);
 }
 

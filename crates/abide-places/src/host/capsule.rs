@@ -7,9 +7,8 @@ use abide_client as client;
 use abide_client::{AttachEnd, AttachOptions};
 use abide_config::{JournalLimit, Settings};
 use abide_keeper::OperatorStop;
-use abide_model::SessionId;
 use abide_model::liveness::SupervisorLock;
-use abide_model::{Liveness, Permission};
+use abide_model::{Liveness, Permission, SessionId};
 use abide_sys::process::{self, Pidfd};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
@@ -20,8 +19,7 @@ use abide_wire::protocol::{
 };
 use abide_wire::supervisor_lock::supervisor_lock;
 
-use crate::connect;
-use crate::connect::PATIENCE;
+use crate::connect::{self, PATIENCE};
 use crate::host::keepers;
 use crate::substrate::{NoAnswer, Substrate};
 
