@@ -74,7 +74,15 @@ pub trait Agent: Debug + Sync {
     fn profile(&self) -> &Profile;
 
     /// Where in `config_dir` the transcript of conversation `id` is, which was held in `cwd`.
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located;
+    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
+        if !(self.profile().grammar.is_id)(id) {
+            return Located::Unknown(format!("`{id}` is not an id of this agent"));
+        }
+        self.find_transcript(config_dir, cwd, id).unwrap_or_else(Located::Unknown)
+    }
+
+    /// The same for what is an id of this agent; an error says why it cannot be known.
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Result<Located, String>;
 
     /// The transcripts in `config_dir` of conversations held in `cwd`, or in any directory, and written to since `since`,
     /// the newest first. Those of sub-agents, and those recorded in another directory, are not among them.

@@ -47,8 +47,8 @@ impl Agent for Amp {
         &PROFILE
     }
 
-    fn transcript(&self, _config_dir: &Path, _cwd: &Path, _id: &str) -> Located {
-        Located::Unknown("threads are kept by the server".to_owned())
+    fn find_transcript(&self, _config_dir: &Path, _cwd: &Path, _id: &str) -> Result<Located, String> {
+        Err("threads are kept by the server".to_owned())
     }
 
     fn discover(

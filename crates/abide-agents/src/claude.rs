@@ -85,8 +85,8 @@ impl Agent for Claude {
         &PROFILE
     }
 
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        projects::transcript(config_dir, LAYOUT, cwd, id)
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Result<Located, String> {
+        projects::find_transcript(config_dir, LAYOUT, cwd, id)
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {

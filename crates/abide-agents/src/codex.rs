@@ -17,7 +17,7 @@ use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid, offers};
 use crate::fatal::Fatal;
-use crate::files::{About, FileResult, Root, located, records};
+use crate::files::{About, FileResult, Root, records};
 use crate::hooks::{Injection, Reporter};
 use crate::title::Said;
 
@@ -89,8 +89,14 @@ impl Agent for Codex {
         &PROFILE
     }
 
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        located(look(config_dir, cwd, id))
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
+        let root = Root::open(config_dir)?;
+        for day in days(&root)? {
+            if let Some(path) = root.files(&day)?.iter().find(|path| id_of(path) == Some(id)) {
+                return root.judge(path, cwd, about);
+            }
+        }
+        Ok(Located::Missing)
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
@@ -183,19 +189,6 @@ fn days(root: &Root) -> FileResult<Vec<PathBuf>> {
 fn id_of(path: &Path) -> Option<&str> {
     let stem = path.file_name()?.to_str()?.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
     stem.get(stem.len().checked_sub(36)?..).filter(|id| is_uuid(id))
-}
-
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
-    if !is_uuid(id) {
-        return Err(format!("`{id}` is not an id of this agent"));
-    }
-    let root = Root::open(config_dir)?;
-    for day in days(&root)? {
-        if let Some(path) = root.files(&day)?.iter().find(|path| id_of(path) == Some(id)) {
-            return root.judge(path, cwd, about);
-        }
-    }
-    Ok(Located::Missing)
 }
 
 #[derive(Deserialize)]

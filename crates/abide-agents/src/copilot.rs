@@ -11,7 +11,7 @@ use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid, offers};
 use crate::fatal::Fatal;
-use crate::files::{About, FileResult, Root, located, records};
+use crate::files::{About, FileResult, Root, records};
 use crate::hooks::{Injection, Reporter};
 use crate::title::Said;
 
@@ -81,8 +81,9 @@ impl Agent for Copilot {
         &PROFILE
     }
 
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        located(look(config_dir, cwd, id))
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
+        let root = Root::open(config_dir)?;
+        root.judge(&root.path().join("session-state").join(id).join(EVENTS), cwd, about)
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
@@ -126,14 +127,6 @@ fn user_of(dir: &Path) -> Option<i32> {
 
 fn id_of(dir: &Path) -> Option<String> {
     dir.file_name()?.to_str().filter(|name| is_uuid(name)).map(str::to_owned)
-}
-
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
-    if !is_uuid(id) {
-        return Err(format!("`{id}` is not an id of this agent"));
-    }
-    let root = Root::open(config_dir)?;
-    root.judge(&root.path().join("session-state").join(id).join(EVENTS), cwd, about)
 }
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use abide_model::session::Described;
 use crate::agent::{Agent, Profile};
 use crate::argv::{ID, NEW, is_plain_id};
 use crate::fatal::{self, Fatal};
-use crate::files::{FileResult, Root, located};
+use crate::files::{FileResult, Root};
 use crate::pattern::Pattern;
 use crate::title;
 
@@ -26,28 +26,6 @@ impl Custom {
     /// The agent that the configuration calls `name` and describes so.
     pub fn new(name: &str, described: Described) -> Self {
         Self { name: name.to_owned(), described }
-    }
-
-    fn look(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
-        let Some(pattern) = &self.described.transcripts else {
-            return Err(format!("it is unknown where {} keeps its conversations", self.name));
-        };
-        if !is_plain_id(id) {
-            return Err(format!("`{id}` cannot be an id"));
-        }
-        if !config_dir.exists() {
-            // It makes that when there is something to put there.
-            return Ok(Located::Missing);
-        }
-        let root = Root::open(config_dir)?;
-        let pattern = Pattern::new(pattern, Some(cwd));
-        for (_, path) in pattern.of(id).files(&root)? {
-            let found = root.judge(&path, cwd, |head| pattern.about(head))?;
-            if found != Located::Missing {
-                return Ok(found);
-            }
-        }
-        Ok(Located::Missing)
     }
 }
 
@@ -139,8 +117,23 @@ impl Agent for Custom {
         self.described.fatal.iter().find_map(of)
     }
 
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        located(self.look(config_dir, cwd, id))
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
+        let Some(pattern) = &self.described.transcripts else {
+            return Err(format!("it is unknown where {} keeps its conversations", self.name));
+        };
+        if !config_dir.exists() {
+            // It makes that when there is something to put there.
+            return Ok(Located::Missing);
+        }
+        let root = Root::open(config_dir)?;
+        let pattern = Pattern::new(pattern, Some(cwd));
+        for (_, path) in pattern.of(id).files(&root)? {
+            let found = root.judge(&path, cwd, |head| pattern.about(head))?;
+            if found != Located::Missing {
+                return Ok(found);
+            }
+        }
+        Ok(Located::Missing)
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {

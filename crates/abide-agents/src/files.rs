@@ -233,8 +233,3 @@ fn is_absent(error: &io::Error) -> bool {
 fn said(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
-
-/// A look-up that ended early says why.
-pub(crate) fn located(look: FileResult<Located>) -> Located {
-    look.unwrap_or_else(Located::Unknown)
-}

@@ -19,7 +19,7 @@ use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
-use crate::files::{About, FileResult, Root, head, located, records, same_dir};
+use crate::files::{About, FileResult, Root, head, records, same_dir};
 use crate::title::Said;
 
 /// Gemini CLI.
@@ -72,8 +72,18 @@ impl Agent for Gemini {
         &PROFILE
     }
 
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        located(look(config_dir, cwd, id))
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
+        let root = Root::open(config_dir)?;
+        let Some((_, chats)) = projects(&root, Some(cwd))?.pop() else { return Ok(Located::Missing) };
+        let mut longest = None;
+        for path in root.files(&chats)? {
+            if short_id(&path) == id.get(..8)
+                && start(&head(&path)?).is_some_and(|start| start.session_id == id)
+            {
+                longest = longest.max(root.file(&path)?.map(|seen| (seen.size(), path)));
+            }
+        }
+        Ok(longest.map_or(Located::Missing, |(_, path)| Located::Found(path)))
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
@@ -143,22 +153,6 @@ fn projects(root: &Root, cwd: Option<&Path>) -> FileResult<Vec<(String, PathBuf)
     let wanted = |(dir, slug): &(String, String)| inside(slug) && cwd.is_none_or(|cwd| same_dir(dir, cwd));
     let chats = |(dir, slug): (String, String)| (dir, root.path().join("tmp").join(slug).join("chats"));
     Ok(projects.into_iter().filter(wanted).map(chats).collect())
-}
-
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
-    if !is_uuid(id) {
-        return Err(format!("`{id}` is not an id of this agent"));
-    }
-    let root = Root::open(config_dir)?;
-    let Some((_, chats)) = projects(&root, Some(cwd))?.pop() else { return Ok(Located::Missing) };
-    let mut longest = None;
-    for path in root.files(&chats)? {
-        if short_id(&path) == id.get(..8) && start(&head(&path)?).is_some_and(|start| start.session_id == id)
-        {
-            longest = longest.max(root.file(&path)?.map(|seen| (seen.size(), path)));
-        }
-    }
-    Ok(longest.map_or(Located::Missing, |(_, path)| Located::Found(path)))
 }
 
 /// An answer may be followed by a call that is not written down before it is over: it says nothing.

@@ -17,7 +17,7 @@ use crate::activity::{ActivitySigns, Statement, backwards};
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
 use crate::fatal::Fatal;
-use crate::files::{About, FileResult, Root, located, records};
+use crate::files::{About, FileResult, Root, records};
 use crate::title::Said;
 
 /// The main agent's transcript in the directory of a conversation. Its sub-agents have others.
@@ -70,8 +70,15 @@ impl Agent for Kimi {
         &PROFILE
     }
 
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        located(look(config_dir, cwd, id))
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
+        let root = Root::open(config_dir)?;
+        for project in root.dirs(&root.path().join("sessions"))? {
+            let found = root.judge(&project.join(id).join(MAIN), cwd, about)?;
+            if found != Located::Missing {
+                return Ok(found);
+            }
+        }
+        Ok(Located::Missing)
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
@@ -89,20 +96,6 @@ impl Agent for Kimi {
     fn belongings(&self, transcript: &Path) -> PathBuf {
         transcript.ancestors().nth(3).unwrap_or(transcript).to_owned()
     }
-}
-
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
-    if !is_id(id) {
-        return Err(format!("`{id}` is not an id of this agent"));
-    }
-    let root = Root::open(config_dir)?;
-    for project in root.dirs(&root.path().join("sessions"))? {
-        let found = root.judge(&project.join(id).join(MAIN), cwd, about)?;
-        if found != Located::Missing {
-            return Ok(found);
-        }
-    }
-    Ok(Located::Missing)
 }
 
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ use crate::activity::ActivitySigns;
 use crate::agent::{Agent, Profile, Shared};
 use crate::argv::{Grammar, is_plain_id};
 use crate::fatal::Fatal;
-use crate::files::{FileResult, Root, located, real, same_dir};
+use crate::files::{FileResult, Root, real, same_dir};
 use crate::hooks::{Injection, Reporter};
 use crate::sqlite::{self, Database, SqlRow, Value};
 
@@ -71,33 +71,26 @@ impl Agent for OpenCode {
         &PROFILE
     }
 
-    fn transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Located {
-        located(look(config_dir, cwd, id))
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
+        let path = Root::open(config_dir)?.path().join(DATABASE);
+        let recorded = sqlite::read(&path, |database| {
+            let rows = database.rows("session")?;
+            let row = rows.iter().find(|row| row.get("id").text() == Some(id));
+            Ok(row.map(|row| row.get("directory").text().unwrap_or_default().to_owned()))
+        })?;
+        match recorded {
+            // It can be told to keep its conversations elsewhere, so that this says nothing.
+            None => Err(format!("there is no {}", path.display())),
+            Some(None) => Ok(Located::Missing),
+            Some(Some(recorded)) if same_dir(&recorded, cwd) => Ok(Located::Found(path)),
+            Some(Some(recorded)) => Err(format!("conversation {id} was held in {recorded}")),
+        }
     }
 
     fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
         let mut found = conversations(config_dir, cwd, since).unwrap_or_default();
         found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.id.cmp(&b.id)));
         found
-    }
-}
-
-fn look(config_dir: &Path, cwd: &Path, id: &str) -> FileResult<Located> {
-    if !is_id(id) {
-        return Err(format!("`{id}` is not an id of this agent"));
-    }
-    let path = Root::open(config_dir)?.path().join(DATABASE);
-    let recorded = sqlite::read(&path, |database| {
-        let rows = database.rows("session")?;
-        let row = rows.iter().find(|row| row.get("id").text() == Some(id));
-        Ok(row.map(|row| row.get("directory").text().unwrap_or_default().to_owned()))
-    })?;
-    match recorded {
-        // It can be told to keep its conversations elsewhere, so that this says nothing.
-        None => Err(format!("there is no {}", path.display())),
-        Some(None) => Ok(Located::Missing),
-        Some(Some(recorded)) if same_dir(&recorded, cwd) => Ok(Located::Found(path)),
-        Some(Some(recorded)) => Err(format!("conversation {id} was held in {recorded}")),
     }
 }
 

@@ -9,7 +9,7 @@ use abide_model::conversation::{Located, TranscriptCandidate};
 use serde::Deserialize;
 
 use crate::argv::is_uuid;
-use crate::files::{About, FileResult, Root, located, real, records};
+use crate::files::{About, FileResult, Root, real, records};
 
 /// Names longer than this are cut and end in a hash, where they are cut at all.
 const MAX_NAME: usize = 200;
@@ -96,14 +96,12 @@ fn about(head: &[u8]) -> About {
 }
 
 /// Where the transcript of conversation `id` is.
-pub(crate) fn transcript(config_dir: &Path, layout: ProjectLayout, cwd: &Path, id: &str) -> Located {
-    located(look(config_dir, layout, cwd, id))
-}
-
-fn look(config_dir: &Path, layout: ProjectLayout, cwd: &Path, id: &str) -> FileResult<Located> {
-    if !is_uuid(id) {
-        return Err(format!("`{id}` is not an id of this agent"));
-    }
+pub(crate) fn find_transcript(
+    config_dir: &Path,
+    layout: ProjectLayout,
+    cwd: &Path,
+    id: &str,
+) -> FileResult<Located> {
     let root = Root::open(config_dir)?;
     let projects = root.path().join("projects");
     let file = format!("{id}.jsonl");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use abide_git::{Drift, Repair, WantedTree};
 use abide_model::evidence::{self, FileChange, HostRepo, MountEvidence, Verdict};
 use abide_model::recipe::Mount;
-use abide_model::{Extra, Instance, InstanceId, Isolation, Status};
+use abide_model::{Instance, InstanceId, Isolation, Status};
 use abide_store::{Store, StoreEntry};
 use abide_sys::crash;
 
@@ -41,10 +41,7 @@ pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, instanc
         isolation,
         read_only,
         copy: copy.to_vec(),
-        tree: None,
-        base: None,
-        branch: None,
-        extra: Extra::new(),
+        ..Mount::default()
     };
     let mut mounts: Vec<Mount> = configured
         .iter()

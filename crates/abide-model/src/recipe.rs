@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for EnvRef {
 }
 
 /// A directory given to an instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     pub source: PathBuf,
     /// Where the instance sees it.
@@ -147,7 +147,7 @@ pub struct Image {
 }
 
 /// Everything a start needs, as it was at the first one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
     /// Where the instance lives.
     pub place: Place,
@@ -182,18 +182,7 @@ pub struct Recipe {
 impl Recipe {
     /// An instance on the host in `cwd`, sharing nothing but the host itself.
     pub fn on_host(cwd: PathBuf) -> Self {
-        Self {
-            place: Place::Host,
-            substrate: Substrate::Capsule,
-            cwd,
-            image: None,
-            mounts: Vec::new(),
-            setup: Vec::new(),
-            env: BTreeMap::new(),
-            run_flags: Vec::new(),
-            configured: None,
-            extra: Extra::default(),
-        }
+        Self { cwd, ..Self::default() }
     }
 }
 
