@@ -158,3 +158,41 @@ fn a_prune_with_an_empty_home_takes_nothing_for_gone() {
     std::fs::rename(&away, host.home()).unwrap();
     assert!(is_still_staged(&host, &id));
 }
+
+#[test]
+fn a_prune_with_another_home_in_place_of_the_right_one_leaves_what_git_knows() {
+    let host = host_with_repo();
+    let id = stopped_with_staged(&host);
+    let away = host.work().join("away");
+    std::fs::rename(host.home(), &away).unwrap();
+    let other = load(&host, &[]);
+    let said = prune(&host);
+    assert!(said.contains(&id) && said.contains("ABIDE_HOME") && said.contains("worktree unlock"), "{said}");
+    host.abide(["eject", &other, "--clean"]).ok();
+    std::fs::remove_dir_all(host.home()).unwrap();
+    std::fs::rename(&away, host.home()).unwrap();
+    assert!(is_still_staged(&host, &id));
+}
+
+#[test]
+fn a_prune_leaves_the_registration_of_a_deleted_instance_whose_index_alone_has_work() {
+    let host = host_with_repo();
+    let id = stopped_with_staged(&host);
+    let before = traces(&host);
+    std::fs::remove_dir_all(host.home().join("instances").join(&id)).unwrap();
+    let said = prune(&host);
+    assert!(said.contains("staged") && said.contains("worktree unlock"), "{said}");
+    assert_eq!(traces(&host), before);
+}
+
+#[test]
+fn a_resume_says_that_git_does_not_work_in_the_tree() {
+    let host = host_with_repo();
+    let id = load(&host, &["--isolation", "worktree"]);
+    host.abide(["stop", &id]).ok();
+    std::fs::remove_dir_all(repo(&host).join(".git/worktrees")).unwrap();
+    git(&host, &repo(&host), &["branch", "-D", &format!("abide/{id}")]);
+    let resumed = host.abide(["resume", &id, "--detach"]);
+    assert!(resumed.stderr.contains("no longer knows this worktree"), "{}", resumed.stderr);
+    assert!(!resumed.stderr.contains("has not changed since"), "{}", resumed.stderr);
+}

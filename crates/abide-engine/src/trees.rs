@@ -335,6 +335,9 @@ pub fn host_repo(store: &Store, instance: &Instance) -> HostRepo {
     let (mut moved, mut diverged, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for mount in isolated(instance) {
         let source = mount.source.display();
+        if let Some(fault) = abide_git::fault(&instance_dir, mount, TO_LOOK) {
+            unknown.push(fault);
+        }
         match abide_git::adrift(&instance_dir, mount, TO_LOOK) {
             Ok(None) => {}
             Ok(Some(drift)) => {

@@ -1,5 +1,6 @@
 //! How instances ended, as a log that outlives them: one JSON object per line.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
 use abide_model::{DecidedBy, Extra, InstanceId, Timestamp};
@@ -37,6 +38,13 @@ pub struct OutcomeRecord {
     /// Anything else worth knowing.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// The instances that the log has a line of.
+pub fn instances(store: &Store) -> BTreeSet<InstanceId> {
+    let log = std::fs::read_to_string(store.layout().outcomes_file()).unwrap_or_default();
+    let records = log.lines().filter_map(|line| serde_json::from_str::<OutcomeRecord>(line).ok());
+    records.map(|record| record.id).collect()
 }
 
 /// Adds one line, in one write: lines of several processes never mix.

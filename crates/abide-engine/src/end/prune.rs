@@ -8,7 +8,7 @@ use abide_git::{Forgotten, Registration};
 use abide_model::evidence::MountEvidence;
 use abide_model::status::Ending;
 use abide_model::{Decided, Instance, Status};
-use abide_store::{ReadError, Store, StoreEntry, TrashName};
+use abide_store::{ReadError, Store, StoreEntry, TrashName, outcomes};
 use abide_sys::clock;
 
 use crate::end::{finish, trash};
@@ -62,6 +62,13 @@ pub struct DiscardedInstance {
     pub leftovers: Vec<Leftover>,
 }
 
+/// A worktree that git is not made to forget.
+#[derive(Debug)]
+pub struct DoubtfulRegistration {
+    pub registration: Registration,
+    pub why: String,
+}
+
 /// What a prune would do.
 #[derive(Debug)]
 pub struct Plan {
@@ -71,8 +78,8 @@ pub struct Plan {
     pub trash: Vec<Decided<TrashName>>,
     /// Worktrees that git still knows although neither they nor their instances exist.
     pub worktrees: Vec<Registration>,
-    /// The same, but in a store that never held anything: it may not be the one that they are of.
-    pub doubtful: Vec<Registration>,
+    /// The same, but the tree may be elsewhere, or what git has of it be the only copy.
+    pub doubtful: Vec<DoubtfulRegistration>,
     /// Instances whose removal was decided, tried again just now, and cannot be carried out.
     pub stuck: Vec<Instance>,
     /// Capsules that run although the directory of their instance is gone.
@@ -102,18 +109,20 @@ pub fn plan(
     };
     let instances = chosen.into_iter().map(discarded).collect();
     let trashed = store.trash_names()?;
-    let orphans = orphans(dir, store, &trashed);
-    // A disk that is not mounted looks like that.
-    let blank = entries.is_empty() && trashed.is_empty() && !store.layout().outcomes_file().exists();
-    let (worktrees, doubtful) = if blank { (Vec::new(), orphans) } else { (orphans, Vec::new()) };
+    let (worktrees, doubtful) = orphans(dir, store, &trashed);
     let is_stuck = |instance: &&Instance| matches!(instance.status.status, Status::Ending(_));
     let stuck = entries.iter().filter_map(StoreEntry::sound).filter(is_stuck).cloned().collect();
     let (trash, orphaned) = (trash::expired(store, settings, None)?, keepers::orphaned(store));
     Ok(Plan { instances, trash, worktrees, doubtful, stuck, orphaned, left_alone })
 }
 
-/// What git knows of ours in the repository of `dir` that is gone. Somebody may have deleted an instance directory by hand.
-fn orphans(dir: &Path, store: &Store, trashed: &[TrashName]) -> Vec<Registration> {
+/// What git knows of ours in the repository of `dir` that is gone, as after an instance directory was deleted by hand: what it
+/// can forget without loss, and the rest.
+fn orphans(
+    dir: &Path,
+    store: &Store,
+    trashed: &[TrashName],
+) -> (Vec<Registration>, Vec<DoubtfulRegistration>) {
     // Not every directory has a repository.
     let known = abide_git::registered(dir, TO_LOOK).unwrap_or_default();
     let ours = |tree: &Path| tree.starts_with(store.layout().instances());
@@ -121,7 +130,28 @@ fn orphans(dir: &Path, store: &Store, trashed: &[TrashName]) -> Vec<Registration
     let gone = |id| {
         matches!(store.read(id), Err(ReadError::NotFound(_))) && trashed.iter().all(|name| name.id != id)
     };
-    known.into_iter().filter(|one| ours(&one.tree) && gone(one.id) && !one.tree.exists()).collect()
+    let ended = outcomes::instances(store);
+    let (mut lossless, mut doubtful) = (Vec::new(), Vec::new());
+    for registration in known.into_iter().filter(|one| ours(&one.tree) && gone(one.id) && !one.tree.exists())
+    {
+        let why = match registration.only_copy(TO_LOOK) {
+            // The home of the instance may be on a disk that is not mounted, or have been moved.
+            _ if !ended.contains(&registration.id) => {
+                let home = store.layout().home().display();
+                format!(
+                    "{home} never had that instance; mount the right file system there, or set ABIDE_HOME"
+                )
+            }
+            Ok(None) => {
+                lossless.push(registration);
+                continue;
+            }
+            Ok(Some(why)) => why.to_owned(),
+            Err(error) => error.to_string(),
+        };
+        doubtful.push(DoubtfulRegistration { registration, why });
+    }
+    (lossless, doubtful)
 }
 
 fn fits(instance: &Instance, request: &PruneRequest) -> bool {

@@ -52,7 +52,7 @@ pub fn registered(dir: &Path, limit: Duration) -> Result<Vec<Registration>, GitE
     Ok(found)
 }
 
-/// What became of a worktree that nobody owns any more.
+/// What became of a worktree whose instance is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forgotten {
     /// Nothing of it is left.
@@ -61,6 +61,37 @@ pub enum Forgotten {
     KeptBranch(String),
     /// All of it stays, for this reason.
     Kept(&'static str),
+}
+
+impl Registration {
+    /// The commands by which the operator makes the repository forget it.
+    pub fn by_hand(&self) -> String {
+        let (repo, tree) = (self.repo.display(), self.tree.display());
+        format!("`git -C {repo} worktree unlock {tree}` and `git -C {repo} worktree prune`")
+    }
+
+    /// Why forgetting the worktree could lose something, if it could: its git directory alone has the index, the state of
+    /// an operation, and commits that it was at without a branch.
+    pub fn only_copy(&self, limit: Duration) -> Result<Option<&'static str>, GitError> {
+        let repo = Git::of_repository(&self.repo, GitDeadline::within(limit));
+        let git = gitdir::git(&self.admin, &repo);
+        if gitdir::operation(&self.admin).is_some() {
+            return Ok(Some("it is in the middle of a merge, a rebase or the like"));
+        }
+        if self.admin.join("index").exists()
+            && !git.try_run(["diff-index", "--cached", "--quiet", "HEAD", "--"])?.status.success()
+        {
+            return Ok(Some("its index has staged changes that nothing else may have"));
+        }
+        let mut tips = gitdir::trail(&git, &self.admin)?.left;
+        if self.branch.is_none() {
+            tips.insert(git.text(["rev-parse", "--verify", "HEAD"])?);
+        }
+        let refs = refs::all(&repo)?;
+        let kept = refs.iter().filter(|r| refs::keeps(&r.name)).map(|r| &r.oid);
+        let only_here = SafeCommits::new(&repo, kept).beyond(tips.iter().map(String::as_str))?;
+        Ok((!only_here.is_empty()).then_some("its HEAD was at commits that nothing else has"))
+    }
 }
 
 /// Makes the repository forget a worktree whose tree is gone. To be called only if its instance is gone too.
@@ -72,18 +103,15 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
     if owner(admin) != Some(*id) {
         return Ok(Forgotten::Kept("it no longer belongs to abide"));
     }
+    if let Some(why) = registration.only_copy(limit)? {
+        return Ok(Forgotten::Kept(why));
+    }
     let git = Git::of_repository(repo, GitDeadline::within(limit));
     let refs = refs::all(&git)?;
     let full = branch.as_ref().map(|name| format!("{HEADS}{name}"));
-    let tip = match &full {
-        Some(full) => refs.iter().find(|r| r.name == *full).map(|r| r.oid.clone()),
-        None => Some(gitdir::git(admin, &git).text(["rev-parse", "--verify", "HEAD"])?),
-    };
+    let tip = full.as_ref().and_then(|full| refs.iter().find(|r| r.name == *full)).map(|r| r.oid.clone());
     let kept = refs.iter().filter(|r| refs::keeps(&r.name)).map(|r| &r.oid);
     let only_copy = !SafeCommits::new(&git, kept).beyond(tip.as_deref())?.is_empty();
-    if full.is_none() && only_copy {
-        return Ok(Forgotten::Kept("its HEAD has commits that nothing else has"));
-    }
     // The branch before the registration: after a crash in between, the registration still leads here.
     let kept_branch = match (full, tip) {
         (Some(_), Some(_)) if only_copy => branch.clone(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use abide_engine::end::prune::{self, DiscardedInstance, Plan, PruneRequest};
+use abide_engine::end::prune::{self, DiscardedInstance, DoubtfulRegistration, Plan, PruneRequest};
 use abide_model::Safe;
 use abide_model::evidence::MountEvidence;
 use abide_model::time::human;
@@ -84,11 +84,10 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             .toned_line(TableTone::Bad, format!("{name}  {}  {}", instance.status.status, Safe(why)))?;
         context.printer.line(format!("    `abide eject {id} --keep` cancels the removal"))?;
     }
-    for worktree in &plan.doubtful {
-        let (tree, home) = (worktree.tree.display(), context.store.layout().home().display());
-        context.printer.line(format!(
-            "{tree}  is left alone: {home} was never used; mount the right file system there, or set ABIDE_HOME"
-        ))?;
+    for DoubtfulRegistration { registration, why } in &plan.doubtful {
+        let tree = registration.tree.display();
+        context.printer.line(format!("{tree}  gone, but stays registered in git: {why}"))?;
+        context.printer.line(format!("    {} unregister it for good", registration.by_hand()))?;
     }
     let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len() + plan.orphaned.len();
     if number == 0 {
@@ -142,7 +141,7 @@ fn as_json(plan: &Plan) -> serde_json::Value {
             .map(|entry| json!({ "name": entry.decision.to_string(), "because": entry.reason }))
             .collect::<Vec<_>>(),
         "worktrees": plan.worktrees.iter().map(|one| &one.tree).collect::<Vec<_>>(),
-        "doubtful": plan.doubtful.iter().map(|one| &one.tree).collect::<Vec<_>>(),
+        "doubtful": plan.doubtful.iter().map(|one| &one.registration.tree).collect::<Vec<_>>(),
         "left_alone": plan.left_alone,
     })
 }
