@@ -584,7 +584,7 @@ fn a_new_conversation_that_the_agent_begins_by_itself_is_followed_and_the_old_on
         assert_ne!(old, new);
         assert!(host.log().contains(&format!("binding: id={new} reason=")), "{}", host.log());
         let explained = host.abide(["explain", &id]).ok();
-        assert!(explained.contains(&format!("it was in {old} before")), "{explained}");
+        assert!(explained.contains(&format!("earlier conversations: {old}")), "{explained}");
         host.resume(&id);
         host.wait_for_screen(&id, "resumed: the new");
     }

@@ -146,7 +146,7 @@ db.commit()";
     assert!(std::process::Command::new("python3").args(args).status().unwrap().success());
     for (id, text) in [(&one, "this is one"), (&other, "this is the other")] {
         let run = host.resume(id);
-        assert_eq!(run.stderr.contains("put back"), *id == one, "{}", run.stderr);
+        assert_eq!(run.stderr.contains("restored from"), *id == one, "{}", run.stderr);
         host.wait_for_screen(id, &format!("resumed: {text}"));
     }
 }
@@ -161,7 +161,7 @@ fn what_cannot_be_given_back_is_said_and_the_copy_stays() {
     lose_database(&host);
     host.add_program("opencode", "case $1 in import) echo no >&2; exit 1 ;; *) echo ready; cat ;; esac");
     let run = host.resume(&id);
-    assert!(run.stderr.contains("cannot be put back: opencode: exit status 1: no"), "{}", run.stderr);
+    assert!(run.stderr.contains("cannot be restored: opencode: exit status 1: no"), "{}", run.stderr);
     assert!(extract(&host, &id).contains("precious"));
 }
 
@@ -247,7 +247,7 @@ fn a_conversation_is_listed_with_who_is_in_it_and_a_free_one_can_be_adopted_once
         assert!(complaint.contains(&format!("ab-{id}/s1 is in conversation")), "{complaint}");
     }
     let complaint = host.abide(["load", "claude", "--detach", "--", "--resume", free]).fails(1);
-    assert!(complaint.contains("is in conversation"), "{complaint}");
+    assert!(complaint.contains("is in use by"), "{complaint}");
     assert_eq!(host.argvs("claude").len(), 2, "nothing was started in it a second time");
 
     host.abide(["eject", &id, "--clean"]).ok();

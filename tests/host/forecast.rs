@@ -105,7 +105,7 @@ fn a_session_whose_conversation_another_one_has_taken_begins_a_new_one() {
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
     assert!(refused.contains("a resume would fail: "), "{refused}");
     assert!(
-        complaint.contains(refused.trim_end().rsplit("refused: ").next().unwrap()),
+        complaint.contains(refused.trim_end().rsplit("would fail: ").next().unwrap()),
         "{complaint}: {refused}"
     );
     host.stop(&other);

@@ -102,7 +102,7 @@ fn another_machine_that_shares_the_home_changes_nothing_and_says_what_to_do() {
     let instance_dir = host.home().join("instances").join(&id);
     let before = std::fs::read(instance_dir.join("instance.json")).unwrap();
     let seen = elsewhere(&["ls"]);
-    assert!(seen.contains("not known") && seen.contains("--not-running"), "{seen}");
+    assert!(seen.contains("unknown") && seen.contains("--not-running"), "{seen}");
     for verb in
         [&["stop", &id][..], &["eject", &id, "--clean"], &["resume", &id, "--detach"], &["explain", &id]]
     {
@@ -130,7 +130,7 @@ fn the_operators_word_ends_what_is_not_known() {
     let host = unwatched_host();
     let id = host.load(&[]);
     let refused = host.abide(["stop", &id, "--not-running"]).fails(1);
-    assert!(refused.contains("known to be alive"), "{refused}");
+    assert!(refused.contains("is alive"), "{refused}");
     let pids = host.pids(&id);
     kill("-KILL", pids.keeper);
     wait_for_death(pids.keeper);

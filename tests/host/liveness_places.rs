@@ -51,7 +51,7 @@ fn a_capsule_whose_directory_is_gone_is_found_and_ended_by_prune() {
     let (pids, others) = (host.pids(&id), host.pids(&other));
     std::fs::remove_dir_all(host.home().join("instances").join(&id)).unwrap();
     let listed = host.abide(["ls"]).ok();
-    assert!(listed.contains(&format!("ab-{id} runs although its directory is gone")), "{listed}");
+    assert!(listed.contains(&format!("ab-{id} still runs, but its directory is gone")), "{listed}");
     assert!(listed.contains("abide prune"), "{listed}");
     let found = host.abide(["doctor"]).stdout;
     assert!(found.contains(&id) && found.contains("its directory is gone"), "{found}");

@@ -37,7 +37,7 @@ fn a_resume_in_a_directory_that_was_moved_names_it_and_goes_on_there_when_told()
     assert!(explained.contains(&format!("it was moved to {}", new.display())), "{explained}");
     assert!(!explained.contains("a resume starts"), "{explained}");
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
-    assert!(complaint.contains(&format!("{} is not there", old.display())), "{complaint}");
+    assert!(complaint.contains(&format!("{} does not exist", old.display())), "{complaint}");
     assert!(
         complaint.contains(&format!("abide resume {id} --dir '{}'`", new.display())),
         "the directory is named as a shell takes it: {complaint}"

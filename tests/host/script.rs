@@ -105,7 +105,7 @@ fn a_wait_that_is_in_vain_says_so() {
     let host = host();
     let id = host.load(&[]);
     let complaint = host.abide(["wait", &id, "--text", "never", "--timeout", "0.2"]).fails(1);
-    assert!(complaint.contains("time was up"), "{complaint}");
+    assert!(complaint.contains("timed out"), "{complaint}");
     host.abide(["wait", &id]).fails(2);
 }
 

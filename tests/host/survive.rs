@@ -99,7 +99,7 @@ fn an_upgrade_disturbs_nobody() {
     host.wait_for_screen(&id, "heard: before");
     let before = host.pids(&id);
     let said = host.abide(["upgrade", "--all"]).ok();
-    assert!(said.contains("continues on"), "{said}");
+    assert!(said.contains("now runs on"), "{said}");
     host.abide(["send", &id, "after"]).ok();
     let screen = host.wait_for_screen(&id, "heard: after");
     assert!(screen.contains("heard: before"), "{screen}");

@@ -54,7 +54,7 @@ fn what_is_at_risk_is_shown_and_keeping_it_keeps_it() {
     let decided: Vec<&str> = decided.iter().filter_map(|line| line["decided_by"].as_str()).collect();
     assert_eq!(decided, ["undecided", "operator"], "{outcomes}");
     let explained = host.abide(["explain", &id]).ok();
-    assert!(explained.contains("chose to keep it") && explained.contains("operator"), "{explained}");
+    assert!(explained.contains("kept it") && explained.contains("operator"), "{explained}");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn cleaning_up_removes_everything_and_the_trash_has_it() {
     terminal.keys(&["Enter"]);
     terminal.wait_for("how to end this session");
     terminal.keys(&["3", "Enter"]);
-    terminal.wait_for("is gone");
+    terminal.wait_for("is in the trash");
     assert_eq!(host.state(&id), "gone");
     assert!(traces(&host).is_empty());
     host.abide(["trash", "restore", &id]).ok();

@@ -142,7 +142,7 @@ fn the_doctor_does_not_take_a_user_manager_that_hangs_for_one_that_answers() {
     let ada = machine.ada();
     ada.enable_linger();
     assert_found(&doctor(ada), MANAGER, "ok", "answers");
-    assert_found(&doctor(ada), "logout", "ok", "unit of its own");
+    assert_found(&doctor(ada), "logout", "ok", "its own user unit");
     assert_eq!(ada.units(), [""; 0], "the trial left something behind");
     machine.sh("pkill -STOP -u ada -x systemd");
     let report = doctor(ada);

@@ -20,7 +20,7 @@ fn where_logind_spares_processes_a_plain_daemon_survives_without_linger() {
     ada.assert_alive(&loaded.id);
     assert!(ada.cgroup(&loaded.id).contains("/session-"), "{}", ada.cgroup(&loaded.id));
     assert!(ada.isolation().starts_with("unavailable (linger is off"), "{}", ada.isolation());
-    assert!(loaded.warning.contains("only while logind lets it"), "{}", loaded.warning);
+    assert!(loaded.warning.contains("only while logind allows it"), "{}", loaded.warning);
     assert!(loaded.warning.contains(COMMAND), "{}", loaded.warning);
 }
 

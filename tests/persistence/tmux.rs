@@ -71,7 +71,7 @@ fn without_linger_nothing_in_the_tmux_server_is_in_a_unit_that_ends_with_the_las
     let ada = machine.ada();
     ada.configure(TMUX);
     let loaded = ada.load();
-    assert!(loaded.warning.contains("only while logind lets it"), "{}", loaded.warning);
+    assert!(loaded.warning.contains("only while logind allows it"), "{}", loaded.warning);
     ada.assert_alive(&loaded.id);
     let scope = cgroups(&machine);
     assert!(scope.iter().all(|path| path.contains("/session-")), "{scope:?}");

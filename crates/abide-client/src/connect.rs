@@ -39,7 +39,7 @@ pub(super) struct Absence {
 
 /// What came of trying to connect again.
 pub(super) enum Again {
-    /// There is a connection; whether somebody answers is another question.
+    /// There is a connection, but no answer yet.
     Connected(UnixStream),
     NotYet,
     /// There is no keeper any more, so there will be no mux either.
@@ -58,7 +58,7 @@ impl Absence {
         if trying { self.next_try.min(word).min(end) } else { word.min(end) }
     }
 
-    /// Whether the operator should be told now.
+    /// Whether to notify the operator now.
     pub fn is_worth_a_word(&mut self, now: Instant) -> bool {
         let worth = !self.said && now >= self.since + WORTH_A_WORD;
         self.said |= worth;
@@ -92,7 +92,7 @@ impl Absence {
     }
 }
 
-/// What happened to a capsule that is gone, as far as its exit record tells.
+/// What happened to a capsule that is gone, according to its exit record.
 pub(super) fn why_gone(instance_dir: &InstanceDir) -> AttachEnd {
     let Ok(Some(record)) = ExitRecord::read(instance_dir) else {
         return AttachEnd::Lost("the capsule is gone and recorded no reason; see `abide ls`".to_owned());

@@ -1,6 +1,6 @@
 //! Finding out what the terminal can do, by asking it and taking its answers out of what is typed.
 //!
-//! Nobody waits for the answers: over a slow line they come late, and from some terminals never. Until then everything
+//! The answers are not waited for: over a slow line they come late, and from some terminals never. Until then everything
 //! works, with less.
 
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ pub(super) struct TerminalProbe {
     told: Told,
 }
 
-/// What the terminal has told about itself.
+/// What the terminal has reported about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Told {
     /// It knows the kitty keyboard protocol.
@@ -155,7 +155,7 @@ fn find(bytes: &[u8]) -> ReplyMatch<'_> {
     ReplyMatch::Answer(answer, start.len() + end + 1)
 }
 
-/// A colour as terminals tell it: `rgb:` and one to four hexadecimal digits for each channel.
+/// A colour as terminals report it: `rgb:` and one to four hexadecimal digits for each channel.
 fn read_color(text: &[u8]) -> Option<[u8; 3]> {
     let text = std::str::from_utf8(text).ok()?.trim_end_matches('\x1b');
     let mut channels = text.strip_prefix("rgb:")?.split('/').map(|digits| {

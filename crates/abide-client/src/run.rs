@@ -38,7 +38,7 @@ pub(super) struct Attachment<'a> {
     decoder: FrameDecoder,
     /// Frames on their way to the mux.
     out: Vec<u8>,
-    /// What was typed while there was nobody to send it to.
+    /// What was typed while there was no connection.
     typed: Vec<u8>,
     /// The session that is shown, and that a mux which comes back is to show again.
     shown: Option<SessionId>,
@@ -194,7 +194,7 @@ impl<'a> Attachment<'a> {
             return;
         }
         let Some(socket) = &self.socket else { return };
-        // Whoever has a descriptor can keep it. Beside us that is nobody new; from within a container they could read
+        // A process that has a descriptor can keep it. On this machine that gains nothing; from within a container it could read
         // what is typed into the shell afterwards.
         let lendable = self.terminal.lendable().filter(|_| socket::is_neighbour(socket));
         let Some(terminal) = lendable else { return self.loan = Loan::Refused };
@@ -245,7 +245,7 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    /// Whether the operator pressed the keys for leaving while there was nobody else to understand them.
+    /// Whether the operator pressed the detach keys while there was no connection.
     fn leaves_unaided(&self) -> bool {
         let prefix = if self.options.prefix == 0 { DEFAULT_PREFIX } else { self.options.prefix };
         self.absence.is_some() && self.typed.windows(2).any(|keys| keys == [prefix, b'd'])
@@ -351,7 +351,7 @@ impl<'a> Attachment<'a> {
         Ok(None)
     }
 
-    /// Attaches, and shows `session` if one is named; or tells the mux what the terminal has said since.
+    /// Attaches, and shows `session` if one is named; or reports to the mux what the terminal has answered since.
     fn send_attach(&mut self, session: Option<SessionId>) -> io::Result<()> {
         let (size, told) = (size(&self.terminal), self.probe.told());
         let attach = Attach {

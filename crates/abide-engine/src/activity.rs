@@ -1,4 +1,4 @@
-//! What is arranged so that a session's activity can be seen: what its mux is told, the hooks of its agent, and what a hook
+//! What is arranged so that a session's activity can be seen: what its mux is given, the hooks of its agent, and what a hook
 //! does when it is called.
 
 use std::collections::BTreeMap;
@@ -51,8 +51,8 @@ pub(crate) fn rules_of(described: &Described) -> serde_json::Value {
     serde_json::json!({ "title": described.title, "screen": described.screen })
 }
 
-/// Sets the agent's hooks for this launch, and gives what the mux is to be told about the session. Hooks that cannot be set
-/// are missed, but stop nobody from working.
+/// Sets the agent's hooks for this launch, and returns what the mux has to know about the session. A failure to set hooks
+/// is not fatal.
 pub(crate) fn arrange(
     ctx: &LaunchContext<'_>,
     instance: &Instance,

@@ -16,7 +16,7 @@ use abide_store::Store;
 use abide_sys::run::{self, RunError};
 use serde::Serialize;
 
-/// How long one program may take to tell its version.
+/// How long one program may take to print its version.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a finding bears on abide.

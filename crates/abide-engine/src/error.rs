@@ -73,7 +73,7 @@ pub enum Error {
     /// Its processes have ended, and that could not be written down.
     #[error("{}: its processes have ended, but that could not be recorded: {error}; the next `abide ls` tries again", id.display_name())]
     EndedUnwritten { id: InstanceId, error: abide_store::Error },
-    /// Something else, which nobody has to tell from the rest.
+    /// Any other failure; no caller matches on it.
     #[error("{0}")]
     Other(String),
 }

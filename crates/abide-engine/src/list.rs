@@ -95,7 +95,7 @@ pub struct SessionRow {
     pub interruption_detail: Option<String>,
     /// When it was first started.
     pub created: Option<Timestamp>,
-    /// When somebody last looked at it.
+    /// When a client was last attached to it.
     pub attached: Option<Timestamp>,
     /// How it ended, if it has: `exit 0`, `signal 9`.
     pub exit: Option<String>,
@@ -326,7 +326,7 @@ fn forget_interruptions(row: &mut InstanceRow, instance_dir: &InstanceDir) {
     }
 }
 
-/// What the keeper wrote down and no one who lives tells: sessions that have ended beside others, and when those that were
+/// What the keeper recorded and no live process reports: sessions that have ended beside others, and when those that were
 /// started from inside began.
 fn note_recorded(row: &mut InstanceRow, instance_dir: &InstanceDir) {
     let generation = row.generation;

@@ -20,7 +20,7 @@ use crate::running::{connect, liveness};
 use crate::substrate::Survey;
 use crate::trees;
 
-/// How long a look waits for an instance directory that somebody else holds.
+/// How long a look waits for an instance directory that another process has locked.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How long a look may be held up by letting old removals go for good.
 const PURGING: Duration = Duration::from_millis(100);
@@ -58,7 +58,7 @@ pub fn reconcile_beside(
     config: &ConfigDir,
     elsewhere: SettledElsewhere,
 ) -> Result<Vec<StoreEntry>, Error> {
-    // Whoever holds an instance directory for longer is settling it, and a list must not wait for that.
+    // A process that holds the lock for longer is settling the instance, and a list must not wait for that.
     let store = &store.clone().with_patience(PATIENCE);
     let mut changed = false;
     let entries = store.list()?;
@@ -132,7 +132,7 @@ enum LimitScope<'a> {
 fn trim_scope(store: &Store, scope: &LimitScope<'_>, mut kept: Vec<&Instance>, max: usize) -> bool {
     kept.sort_by_key(|instance| instance.status.since);
     let verdict = |instance: &&Instance| match instance.status.status {
-        // Interrupted, so somebody may wait for it to come back.
+        // Interrupted, so the operator may expect it to come back.
         Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost | Kept::SetupFailed) => {
             Verdict::Unknown
         }
@@ -221,7 +221,7 @@ fn has_started(store: &Store, instance: &Instance) -> bool {
 
 fn stamp(store: &Store, instance: &Instance, event: &StatusEvent, because: &str) -> Result<(), Error> {
     store.update(instance.id, |now| -> Result<(), Error> {
-        // Somebody else may have settled it meanwhile; what they decided stands.
+        // Another process may have settled it in the meantime; its decision stands.
         if now.generation == instance.generation && now.status == instance.status {
             let _ = now.apply(event, because, clock::now());
         }

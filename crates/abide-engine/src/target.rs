@@ -68,7 +68,7 @@ fn session_called(store: &Store, instance: &Instance, word: &str) -> Result<Sess
     Err(Error::Other(format!("{name} has no session `{word}`; it has: {known}")))
 }
 
-/// What the sessions of `instance` are called that run; none where nobody answers.
+/// What the sessions of `instance` are called that run; none if the mux does not answer.
 fn running(store: &Store, instance: &Instance) -> Vec<Called> {
     let active = instance.status.status == Status::Active;
     let status = active.then(|| substrate::of(store, instance.id).status().ok()).flatten();

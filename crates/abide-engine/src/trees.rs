@@ -236,7 +236,8 @@ fn add_beside(instance_dir: &Path, instance: &Instance, found: &mut MountEvidenc
     }
 }
 
-/// Who else works in the instance directory of the instance `id`, or why nobody can tell: it must not go away under them.
+/// The other instance that works in the directory of instance `id`, or why that is unknown: a directory in use must not
+/// be removed.
 pub fn guest(store: &Store, id: InstanceId) -> Option<String> {
     guest_among(&store.list(), &store.layout().instance_dir(id), id)
 }
@@ -303,7 +304,7 @@ pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, Error>
     Ok(left)
 }
 
-/// Whether git has to be told of the trees of `instance` again: it came out of the trash, and nobody has done so to the end.
+/// Whether the trees of `instance` must be registered with git again: it came out of the trash, and that step was not completed.
 pub fn are_released(store: &Store, instance: &Instance) -> bool {
     let instance_dir = store.layout().instance_dir(instance.id);
     isolated(instance).any(|mount| abide_git::is_released(&instance_dir, mount))
@@ -329,7 +330,7 @@ pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Res
     Ok(now)
 }
 
-/// What became of the repositories of `instance` since its trees were made. The worst of them is told.
+/// What became of the repositories of `instance` since its trees were made. The worst case is returned.
 pub fn host_repo(store: &Store, instance: &Instance) -> HostRepo {
     let instance_dir = store.layout().instance_dir(instance.id);
     let (mut moved, mut diverged, mut unknown) = (Vec::new(), Vec::new(), Vec::new());

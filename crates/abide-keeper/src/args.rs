@@ -1,4 +1,4 @@
-//! How a keeper is told what to serve: its command line.
+//! The command line of a keeper, which says what it serves.
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;

@@ -1,7 +1,7 @@
 //! Ending processes: politely, then plainly, then by force.
 //!
 //! `SIGTERM` comes first, with `SIGCONT` for what is stopped. Interactive shells ignore `SIGTERM`, and what they
-//! understand is `SIGHUP`, the loss of their terminal; so whoever ignores the one gets the other at once. Others get
+//! understand is `SIGHUP`, the loss of their terminal; so a process that ignores the one gets the other at once. Others get
 //! `SIGHUP` only later: a program that is cleaning up after `SIGTERM` would be killed by it half-way. What is left
 //! when the grace period is over gets `SIGKILL`, repeatedly, because it may be forking.
 
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 use crate::daemons::{self, Daemon};
 
 const KILL_AGAIN: Duration = Duration::from_millis(50);
-/// A process in an uninterruptible system call cannot be killed; nobody waits for it longer than this.
+/// A process in an uninterruptible system call cannot be killed; it is not waited for longer than this.
 const KILL_FOR: Duration = Duration::from_secs(2);
 
 /// What is to end.

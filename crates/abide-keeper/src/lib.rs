@@ -5,7 +5,7 @@
 //! ended. It never reads what a session writes: with no data passing through it there is little that can break it.
 //!
 //! One thread, one poll loop, two descriptors to wait for: signals, and the link to the mux. Everything it is asked to
-//! do comes over that link. A mux that died is followed by another, which is told everything that the first one knew.
+//! do comes over that link. A mux that died is replaced by another, which gets everything that the first one knew.
 
 mod args;
 pub mod daemons;
@@ -79,7 +79,7 @@ struct Keeper {
 
 /// A session whose terminal we hold: until its process ended *and* the mux has read what it left.
 struct KeeperSession {
-    /// What it was started with, also for sessions that are to be like it. Its environment is told to nobody.
+    /// What it was started with, also for sessions that are to be like it. Its environment is never sent to clients.
     spec: SpawnSpec,
     pid: Pid,
     master: OwnedFd,

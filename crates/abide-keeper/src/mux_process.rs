@@ -89,7 +89,7 @@ impl Mux {
         self.running.is_none() && self.start_at.is_some_and(|at| at <= now)
     }
 
-    /// Since when nobody has read the sessions; `None` if a mux does.
+    /// Since when no mux has read the sessions; `None` if a mux does.
     pub fn absent_since(&self) -> Option<Instant> {
         let ready = self.running.as_ref().is_some_and(|running| running.ready);
         (!ready).then_some(self.absent_since)
@@ -136,7 +136,7 @@ impl Mux {
     }
 
     /// Sends, or keeps for later if the link is full. A message for a mux that is not there is dropped: the next mux
-    /// is told everything anew.
+    /// gets everything again.
     pub fn send(&mut self, message: ToMux, fd: Option<OwnedFd>) {
         let Some(running) = self.running.as_mut().filter(|running| running.link.is_some()) else { return };
         running.queue.push_back((message, fd));

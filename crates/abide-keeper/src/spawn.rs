@@ -18,7 +18,7 @@ use rustix::termios::{InputModes, OptionalActions, Winsize};
 /// What every terminal program may count on where the caller did not say otherwise.
 const TERMINAL_ENV: [(&str, &str); 2] = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
 
-/// Why a session could not be started: shown to whoever asked for it.
+/// Why a session could not be started, as the requester sees it.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub(super) struct SpawnError {
@@ -94,7 +94,7 @@ fn check(spec: &SpawnSpec) -> Result<(), SpawnError> {
     Ok(())
 }
 
-/// Opened here rather than in the child, so that a vanished directory is told from a missing program.
+/// Opened here rather than in the child, so that a vanished directory and a missing program are different errors.
 fn open_cwd(spec: &SpawnSpec) -> Result<OwnedFd, SpawnError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(spec.cwd.as_path(), flags, Mode::empty())

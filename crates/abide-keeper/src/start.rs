@@ -89,7 +89,7 @@ impl Keeper {
             Err(err) => {
                 keeper.release();
                 keeper.reserve.release();
-                // Whoever hears that it failed may try again at once, and must find the instance free.
+                // The launcher may try again at once after a failure, and must find the instance free.
                 drop(keeper);
                 Err(tell(&launcher, err))
             }
@@ -101,7 +101,7 @@ impl Keeper {
         let (LaunchOrder::Start { spec }, _) = launcher.recv()?.ok_or(StartError::Abandoned)?;
         let pid = self.spawn(*spec, None)?;
         crash::pause("keeper.start.spawned");
-        // First of all: whoever hears of the start may look at the record at once.
+        // First of all: the launcher may read the record as soon as it is notified.
         self.save_record();
         // A launcher that is gone by now wanted the session to run, and it runs.
         let _ = launcher.send(&LaunchReply::Started { session_pid: pid.as_raw_nonzero().get() }, &[]);
@@ -151,7 +151,7 @@ impl Keeper {
         if let Err(err) = self.reserve.write_last(&self.record, &self.instance_dir) {
             tracing::error!("the exit record cannot be written: {err}");
         }
-        // Whoever follows must find the instance free.
+        // The next keeper must find the instance free.
         drop(self.lock);
         if let Err(err) = run_hook(&self.config) {
             tracing::error!("what should follow the end could not be started: {err}");

@@ -26,7 +26,7 @@ pub enum OperatorStop {
 }
 
 impl OperatorStop {
-    /// The signal that tells a keeper so.
+    /// The signal that asks a keeper for it.
     pub fn signal(self) -> QueuedSignal {
         let value = match self {
             Self::Stop => 1,

@@ -17,7 +17,7 @@ pub mod reason {
     pub const DATA_PRESENT: &str = "conversation_data_present";
     /// The transcript cannot be examined; the agent is given the exact id and will say if it is wrong.
     pub const UNVERIFIED: &str = "transcript_unverified";
-    /// The session never ran and nobody named a conversation.
+    /// The session never ran and no conversation was named.
     pub const FRESH: &str = "fresh_session";
     /// The session ran, but nothing was said in it.
     pub const NO_TRANSCRIPT_YET: &str = "no_transcript_yet";
@@ -28,7 +28,7 @@ pub mod reason {
     pub const AMBIGUOUS: &str = "ambiguous";
     /// Another session is in this conversation now. Two processes in one would tear its transcript apart.
     pub const HELD: &str = "held_by_another_session";
-    /// There is a conversation, but no way to tell the agent to go on with it.
+    /// There is a conversation, but the agent has no option to continue it.
     pub const CANNOT_RESUME: &str = "agent_cannot_resume";
     /// The operator's own arguments say which conversation.
     pub const AS_TYPED: &str = "as_typed";
@@ -113,12 +113,12 @@ pub struct Beginning<'a> {
     pub bound: Option<BoundConversation<'a>>,
     /// An id made for this start; `None` if the agent takes none.
     pub minted: Option<&'a str>,
-    /// Whether the agent can be told to resume an id.
+    /// Whether the agent has an option to resume an id.
     pub can_resume: bool,
     /// Whether anything is known of where its conversations are, or of their ids.
     pub described: bool,
     /// Whether it runs a command of the operator's own. Such a wrapper may not have passed an id on, so that what
-    /// successive runs of the session wrote is told apart by time alone.
+    /// successive runs of the session wrote is distinguished by time alone.
     pub wrapped: bool,
     pub candidates: &'a [TranscriptCandidate],
     /// Every id that any other session was ever in.
@@ -193,7 +193,7 @@ impl<'a> Discovery<'a> {
             && !self.claimed.contains(&candidate.id.as_str())
     }
 
-    /// The session's own transcript, as far as that can be told, the newest of several that it wrote.
+    /// The session's own transcript, if it can be identified; the newest of several that it wrote.
     pub fn own(&self) -> Decided<Option<&'a TranscriptCandidate>> {
         let mut own: Vec<&TranscriptCandidate> =
             self.candidates.iter().filter(|one| self.may_be_own(one)).collect();

@@ -25,7 +25,7 @@ impl<T> Decided<T> {
 pub enum Stopped {
     /// The last session ended by itself.
     LastSessionEnded,
-    /// Somebody else told it to stop: a shutdown, an engine, a service manager.
+    /// It was asked to stop from outside: by a shutdown, an engine, a service manager.
     Signalled,
     Fatal,
 }

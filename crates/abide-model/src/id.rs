@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for SessionId {
     }
 }
 
-/// A process, told apart from a later one with the same number.
+/// A process, distinguishable from a later one with the same number.
 ///
 /// A pid alone is reused; with its start time it is unique within a boot, and the boot id makes it unique for good.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -95,7 +95,7 @@ pub struct Instance {
     /// How often it was started. What was said about an earlier run does not count for a later one.
     #[serde(default)]
     pub generation: u64,
-    /// Where the present run was started, as its launcher knew it: what tells a dead run from one that cannot be seen.
+    /// Where the present run was started, as its launcher knew it: which distinguishes a dead run from one that cannot be seen.
     /// Absent once nothing of the run can be left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_on: Option<HostIdentity>,

@@ -116,7 +116,7 @@ pub struct KillRules {
 }
 
 impl KillRules {
-    /// Whether the processes that a login of `owner` leaves behind are ended, whoever they belong to.
+    /// Whether the processes that a login of `owner` leaves behind are ended, regardless of their owner.
     pub fn apply_to(&self, owner: &str) -> bool {
         let names = |list: &[String]| list.iter().any(|name| name == owner);
         self.enabled && !names(&self.except) && (self.only.is_empty() || names(&self.only))

@@ -23,7 +23,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// What a session that runs it is called if nobody says otherwise.
+    /// The default name of a session that runs it.
     pub fn name(&self) -> String {
         match self {
             Self::Agent(name) => name.clone(),

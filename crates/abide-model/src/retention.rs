@@ -34,7 +34,7 @@ pub struct Limits {
 }
 
 /// Which of `held`, given oldest first, have had their time: what is too old, then the oldest of what is too much. What
-/// may be work goes by age only: the operator was told for how long it is kept, and a guess may be wrong. So does the youngest: what was removed a moment ago
+/// may be work goes by age only: the operator has seen for how long it is kept, and a guess may be wrong. So does the youngest: what was removed a moment ago
 /// can be restored however large it is.
 pub fn expired(held: &[TrashedDir], limits: Limits, now: Timestamp) -> Vec<Decided<usize>> {
     let mut left: u64 = held.iter().map(|instance_dir| instance_dir.bytes).sum();

@@ -154,18 +154,18 @@ impl SessionExit {
 }
 
 /// How a session's agent was set up at its first start. Replayed at every later one, whatever the configuration says by
-/// then: an agent that is told another directory does not find its conversation.
+/// then: an agent that is given another directory does not find its conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     /// Where the agent keeps its conversations.
     pub config_dir: PathBuf,
-    /// Whether that was chosen, by the configuration or the environment, and the agent has to be told.
+    /// Whether that was chosen, by the configuration or the environment, and must be passed to the agent.
     #[serde(default)]
     pub moved: bool,
     /// How it deals with conversations, for an agent that abide does not know.
     #[serde(flatten)]
     pub described: Described,
-    /// Whether a resumed agent is told to go on with an interrupted turn.
+    /// Whether a resumed agent continues an interrupted turn.
     #[serde(default)]
     pub continue_turn: bool,
     /// Fields of a newer abide.
@@ -234,7 +234,7 @@ pub struct Session {
     pub parked: Vec<Conversation>,
     /// When it was first started.
     pub created: Timestamp,
-    /// When somebody last looked at it.
+    /// When a client was last attached to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attached: Option<Timestamp>,
     /// How its process ended, if it has.

@@ -52,7 +52,7 @@ pub struct LastActivity {
 pub fn interruption(last: &LastActivity) -> Option<Interruption> {
     let is_over = matches!(last.transcript, Some(Says::Idle));
     let cut = match last.doing {
-        // What it did after it was last seen, its transcript tells.
+        // The transcript shows what it did after it was last seen.
         Doing::Working if is_over => return None,
         Doing::Working => Cut::Turn,
         Doing::NeedsInput => Cut::Question,
@@ -102,7 +102,7 @@ const INTERRUPT: i32 = 2;
 pub fn meaning(end: &SessionEnd<'_>) -> Decided<Meaning> {
     let cut = |why: String| Decided::new(Meaning::CutShort, why);
     let done = |why| Decided::new(Meaning::Finished, why);
-    // Programs that are ended by a signal may clean up and tell of it by a code of 128 and its number.
+    // Programs that are ended by a signal may clean up and exit with 128 plus its number.
     let signal = end.exit.signal.or(end.exit.code.map(|code| code - 128).filter(|_| end.is_agent));
     let signal = signal.filter(|signal| (1..=31).contains(signal));
     if end.exit.stopped {

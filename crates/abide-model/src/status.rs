@@ -34,7 +34,7 @@ choices! {
 }
 
 choices! {
-    /// Whose decision a status is. A question that was never asked or answered is nobody's decision, and stays open.
+    /// Whose decision a status is. Without an answer from the operator or the policy, the decision stays open.
     DecidedBy, "decider" {
         Operator = "operator": "the operator chose it",
         Policy = "policy": "the policy of the launch or of its scope says so",
@@ -130,20 +130,20 @@ pub enum StatusEvent {
     Launched,
     /// Set-up ended in an error.
     SetupFailed,
-    /// Whoever was setting it up is dead. `at_risk` is true if a mount holds work, or could not be examined.
+    /// The process that was setting it up is dead. `at_risk` is true if a mount holds work, or could not be examined.
     StarterDied {
         /// Whether anything would be lost with the instance.
         at_risk: bool,
     },
     /// The capsule was probed and answered.
     CapsuleSeen,
-    /// The capsule is certainly gone, and nobody decided about the instance.
+    /// The capsule is certainly gone, without a decision about the instance.
     CapsuleGone(Gone),
     /// The last session ended and the decision was to keep it.
     LeftKeeping(Kept),
     /// The last session ended and the decision was to remove it.
     LeftFinishing(Ending),
-    /// Somebody begins to bring it back.
+    /// A process starts to bring it back.
     Resume { by: ProcessIdentity },
     /// The operator removes it, having seen what goes.
     Discarded(Ending),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::SessionId;
 use crate::activity::ActivityEvidence;
 
-/// Somebody who knows the agent of one session.
+/// Knows the agent of one session, and interprets what it does.
 pub trait Watcher: std::fmt::Debug {
     /// What is to be said about the session now, apart from what its program says through the terminal. Called in the
     /// mux's loop: it may read a small file, and must not wait.
@@ -49,11 +49,11 @@ pub struct WatcherFindings {
 pub struct Watched<'a> {
     /// The first process of the session.
     pub pid: i32,
-    /// What the launcher told about it.
+    /// What the launcher passed on about it.
     pub meta: &'a serde_json::Value,
 }
 
-/// Finds the watcher of a session; `None` if nobody knows its program.
+/// Finds the watcher of a session; `None` if its program is unknown.
 pub type Watch = fn(Watched<'_>) -> Option<Box<dyn Watcher>>;
 
 /// The event of a conversation that was inferred from what an agent writes.
@@ -70,7 +70,7 @@ pub struct HookReport {
     /// The agent's word for what kind of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What the operator is told or asked.
+    /// The notice or question for the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The conversation that the agent is in.

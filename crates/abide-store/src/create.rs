@@ -46,7 +46,7 @@ impl Store {
         Ok(instance)
     }
 
-    /// A staged directory called like an id that nothing else has. While it is there, nobody else gets that id.
+    /// A staged directory called like an id that nothing else has. While it exists, no other instance gets that id.
     fn reserve(
         &self,
         staging: &Staging,

@@ -25,7 +25,7 @@ pub enum Error {
     /// The state machine does not allow it.
     #[error(transparent)]
     Refused(#[from] StatusRefusal),
-    /// Somebody else is changing it.
+    /// Another process is changing it.
     #[error("{} is in use{}", path.display(), in_use(*holder, *waited))]
     Locked {
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum Error {
         /// How long we waited.
         waited: Duration,
     },
-    /// Nobody decided to remove it.
+    /// There is no decision to remove it.
     #[error("{} is {status} and cannot go to the trash yet; `abide eject {id}` ends it first", id.display_name())]
     NotEnding { id: InstanceId, status: String },
     /// The trash does not hold it.

@@ -67,7 +67,7 @@ impl LockedDir {
             LockFailure::System(Errno::NOENT) => LockFailure::Absent,
             failure => failure,
         })?;
-        // Whoever had the lock before us may have moved the instance directory away: then this is the lock of something else now.
+        // The previous holder of the lock may have moved the instance directory away: then this lock belongs to something else.
         match dir::is_still(&dir, shelf, name) {
             Ok(true) => Ok(Self { dir, _lock: lock }),
             Ok(false) => Err(LockFailure::Absent),
@@ -76,7 +76,7 @@ impl LockedDir {
     }
 }
 
-/// The lock of an instance. Nobody else changes or removes it until this is dropped.
+/// The lock of an instance. No other process changes or removes it until this is dropped.
 #[derive(Debug)]
 pub struct InstanceLock {
     store: Store,
@@ -126,7 +126,7 @@ impl InstanceLock {
         written
     }
 
-    /// Writes down, before the instance directory goes to the trash, whether it holds work. What nobody wrote that about counts as work.
+    /// Writes down, before the instance directory goes to the trash, whether it holds work. Without that record it counts as work.
     pub fn note_work(&self, work: bool) -> Result<()> {
         match rustix::fs::unlinkat(&self.held.dir, NO_WORK, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}

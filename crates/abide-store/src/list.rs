@@ -52,7 +52,7 @@ impl StoreEntry {
         }
     }
 
-    /// Oldest first, and the damaged ones, whose age nobody knows, after all others.
+    /// Oldest first, and the damaged ones, whose age is unknown, after all others.
     fn order(&self) -> (Option<Timestamp>, String) {
         match self {
             Self::Sound(instance) => (Some(instance.created), instance.id.to_string()),

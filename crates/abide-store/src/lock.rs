@@ -1,4 +1,4 @@
-//! Locks that end with whoever holds them.
+//! Locks that the kernel releases when their holder ends.
 //!
 //! A lock is `flock` on a file that is never unlinked while anyone might hold it: a second file of the same name would
 //! be a second lock. The kernel releases it when its holder dies, so there are no stale locks to break.
@@ -27,7 +27,7 @@ pub(crate) enum Hold {
 
 /// Why a lock could not be taken.
 pub(crate) enum LockFailure {
-    /// Somebody else had it all the time.
+    /// Another process held it all the time.
     Busy {
         holder: Option<u32>,
     },
@@ -124,7 +124,7 @@ fn wait(file: OwnedFd, hold: Hold, patience: Duration) -> Result<OwnedFd, LockFa
     }
 }
 
-/// Who holds the lock, as far as the kernel tells: some file systems show another device than they lock on.
+/// The process that holds the lock, if the kernel shows it: some file systems show another device than they lock on.
 fn holder(file: &OwnedFd) -> Option<u32> {
     let stat = rustix::fs::fstat(file).ok()?;
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));

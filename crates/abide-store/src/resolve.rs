@@ -47,8 +47,8 @@ fn name_of(entry: &StoreEntry) -> Option<String> {
     }
 }
 
-/// An id means itself, else a name means whoever has it, else a beginning means whoever begins so. A name comes before a
-/// beginning because it is whole: `web` must not become somebody else the day an id happens to begin with it.
+/// A complete id comes first, then a name, then the beginning of an id. A name comes before a
+/// beginning because it is complete: `web` must not change its meaning when a new id happens to begin with it.
 fn pick(word: &str, known: &[(InstanceId, Option<String>)]) -> Result<InstanceId, ResolveError> {
     let full: Option<InstanceId> = word.parse().ok();
     if let Some(id) = full

@@ -1,6 +1,6 @@
 //! Where files and instance directories are made before they are moved into place.
 //!
-//! Everyone who stages something shares one lock, and whoever gets that lock alone knows that all that lies here was
+//! All processes that stage something share one lock, and a process that gets that lock exclusively knows that everything here was
 //! left by the dead. So litter needs no owner's name on it, instance directories never hold any, and a sweep costs what it finds.
 
 use std::ffi::OsStr;

@@ -16,7 +16,7 @@ use crate::instance_dir::{self, InstanceLock};
 use crate::layout::{INSTANCES, LOG, STAGING, StorePaths, TRASH};
 use crate::lock::{self, Hold};
 
-/// How long an operation waits for a lock that somebody else holds.
+/// How long an operation waits for a lock that another process holds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The instances of one operator. Cheap to clone, and holds nothing open.
@@ -69,7 +69,7 @@ impl Store {
         Self { layout: Arc::new(StorePaths::new(home)), patience: PATIENCE }
     }
 
-    /// The same store, waiting at most `patience` for a lock that somebody else holds.
+    /// The same store, waiting at most `patience` for a lock that another process holds.
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
@@ -140,7 +140,7 @@ impl Store {
         rustix::fs::openat(CWD, self.layout.home(), flags, Mode::empty())
     }
 
-    /// One of the store's own directories, made again if somebody removed it.
+    /// One of the store's own directories, created again if it was removed.
     pub(crate) fn open_section(&self, name: &'static str) -> Result<OwnedFd, IoFailure> {
         dir::ensure(self.open_home()?, name).doing("open", self.layout.home().join(name))
     }

@@ -48,7 +48,7 @@ impl Store {
         }
         let _alone = match lock::take(staging, Hold::Alone, Duration::ZERO) {
             Ok(lock) => lock,
-            // Somebody is staging something; a later sweep will find the place quiet.
+            // Another process is staging something; a later sweep finds the place quiet.
             Err(LockFailure::Busy { .. }) => return Ok(()),
             Err(failure) => return Err(failure.at(path, Duration::ZERO)),
         };
@@ -81,7 +81,7 @@ impl Store {
     }
 }
 
-/// Whether somebody is deleting `name` right now: they hold the lock of the instance directory that it was.
+/// Whether another process is deleting `name` right now: it holds the lock of the instance directory.
 fn is_being_purged(trash: &OwnedFd, name: &OsStr) -> bool {
     dir::open(trash, name)
         .is_ok_and(|instance_dir| matches!(lock::take_if_free(instance_dir), Err(LockFailure::Busy { .. })))

@@ -18,7 +18,7 @@ use abide_sys::crash;
 
 /// How many directories are open at once, at most. Each costs a file descriptor and some stack.
 const DEPTH: usize = 64;
-/// How often a directory is read again because somebody still puts things into it.
+/// How often a directory is read again because another process still adds files to it.
 const ROUNDS: usize = 16;
 /// How often the top is read again because something was moved up to it: once per `DEPTH` levels.
 const TOP_ROUNDS: usize = 100_000;
@@ -83,7 +83,7 @@ impl Remover {
             }
         }
         crash::point("store.purge.emptied");
-        // The lock goes last: as long as there is anything else, it says that somebody is at work here.
+        // The lock goes last: as long as anything else exists, it shows that a process is at work here.
         unlink(root.as_fd(), LOCK.as_ref())?;
         remove_dir(parent, name)
     }

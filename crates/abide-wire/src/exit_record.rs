@@ -1,4 +1,4 @@
-//! The exit record: why a capsule stopped, for whoever decides what its end means.
+//! The exit record: why a capsule stopped, for the process that decides what its end means.
 //!
 //! From start to end the file says `running`, so that a record of an earlier run is never read as that of a later
 //! one; and it carries the generation, so that a start that died before writing is noticed too. A record that says
@@ -26,7 +26,7 @@ const MAX_DAEMONS: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
-    /// Somebody asked for it over the socket.
+    /// A client asked for it over the socket.
     Operator,
     /// Nothing was left to keep.
     LastSessionEnded,
@@ -51,12 +51,12 @@ pub struct ExitRecord {
     /// Why it stopped; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<StopReason>,
-    /// In the words of whoever asked for it, or what went wrong.
+    /// The reason that the requester gave, or what went wrong.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ms: Option<u64>,
-    /// The daemons that were ended with it, or with one of its sessions, as the operator is told of them.
+    /// The daemons that were ended with it, or with one of its sessions, as shown to the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_as_well: Vec<String>,
     /// The sessions of this run, in the order in which they were started.
@@ -124,7 +124,7 @@ impl ExitRecord {
         self.write(instance_dir)
     }
 
-    /// Changes the record of run `generation` as nobody else does at the same time; `None` if it is about another run.
+    /// Read-modify-write under the keeper's lock; `None` if the record is about another run than `generation`.
     pub fn update<T>(
         instance_dir: &InstanceDir,
         generation: u64,

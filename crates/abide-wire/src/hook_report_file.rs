@@ -1,4 +1,4 @@
-//! What hooks tell of conversations, written down for whoever binds them: one JSON object per line.
+//! What hooks report about conversations, for the process that binds sessions to them: one JSON object per line.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

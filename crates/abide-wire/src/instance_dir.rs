@@ -104,7 +104,7 @@ impl InstanceDir {
         self.0.join("state/turns.jsonl")
     }
 
-    /// What a session in a pane of tmux was launched with, for whoever asks what it is doing.
+    /// What a session in a pane of tmux was launched with, for commands that ask what it is doing.
     pub fn watched(&self, session: &SessionId) -> PathBuf {
         self.0.join("state").join(format!("{session}.pane.json"))
     }

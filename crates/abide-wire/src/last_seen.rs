@@ -1,4 +1,4 @@
-//! What each session was last seen doing, written down as it changes: a mux or keeper that is killed cannot tell any more.
+//! What each session was last seen doing, recorded as it changes: a mux or keeper that was killed cannot be asked.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -36,7 +36,7 @@ const MAX_FDS: usize = 4;
 const INLINE: u8 = b'J';
 const IN_MEMFD: u8 = b'M';
 
-/// What the keeper tells the mux.
+/// Messages from the keeper to the mux.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToMux {
@@ -50,7 +50,7 @@ pub enum ToMux {
         instance_dir: OsText,
         /// What the launcher wants of the mux; not understood by the keeper.
         options: serde_json::Value,
-        /// How many sessions there are: they are told right after this, before the mux answers anybody.
+        /// How many sessions there are: their messages follow this one, before the mux answers any client.
         #[serde(default)]
         sessions: usize,
     },
@@ -67,7 +67,7 @@ pub enum ToMux {
         /// What went wrong, and with what.
         text: String,
     },
-    /// The capsule is stopping: tell the clients, and read the sessions to their end.
+    /// The capsule is stopping: notify the clients, and read the sessions to their end.
     Shutdown { note: String },
     /// The upgrade that was asked for will not happen; everything goes on as before.
     UpgradeFailed { text: String },
@@ -101,7 +101,7 @@ pub struct SessionInfo {
     pub meta: serde_json::Value,
 }
 
-/// What the mux tells the keeper.
+/// Messages from the mux to the keeper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToKeeper {
@@ -131,7 +131,7 @@ pub enum ToKeeper {
     Drained { id: SessionId },
     /// Stop the capsule, because the operator wants so.
     Shutdown { note: String },
-    /// Another process told the mux to end, as a logout does. It ends, and another mux may follow.
+    /// Another process signalled the mux to end, as a logout does. It ends, and another mux may follow.
     Signalled { signal: i32 },
     /// Continue on another binary, without ending a session.
     Upgrade { exe: OsText },
@@ -238,7 +238,7 @@ impl Link {
             let buffers = &mut [IoSliceMut::new(&mut packet)];
             match rustix::net::recvmsg(&self.0, buffers, &mut control, RecvFlags::CMSG_CLOEXEC) {
                 Ok(received) => break received,
-                // The other side left without reading everything. That is told once; what it had said comes after it.
+                // The other side left without reading everything. That is reported once; the messages it had sent come after it.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(err) => return Err(LinkError::Io(err.into())),
             }

@@ -1,7 +1,7 @@
 //! Operating-system strings in JSON.
 //!
 //! Arguments, environment values and paths are bytes, not text. JSON has no bytes, and refusing a path because it
-//! is not UTF-8 would refuse somebody's home directory; so such a value is written as a string where it is one,
+//! is not UTF-8 would refuse some home directories; so such a value is written as a string where it is one,
 //! and as an array of numbers where it is not.
 
 use std::ffi::{OsStr, OsString};

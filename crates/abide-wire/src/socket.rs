@@ -76,7 +76,7 @@ pub fn send_with(stream: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::R
     Ok(rustix::net::sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
 }
 
-/// Receives bytes, and the descriptor that came with them. Whoever sends several at once has none of them taken.
+/// Receives bytes, and the descriptor that came with them. If a message carries several, all are closed and none is returned.
 pub fn receive(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

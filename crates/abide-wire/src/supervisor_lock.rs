@@ -1,7 +1,7 @@
 //! The lock that a keeper holds all its life: what says that it lives.
 //!
 //! The file is never unlinked while its directory exists: a second file of the same name would be a second lock. The
-//! kernel releases the lock however its holder ends, and tells of it across PID namespaces.
+//! kernel releases the lock however its holder ends, and its state is visible across PID namespaces.
 
 use std::fs::{File, TryLockError};
 use std::io;

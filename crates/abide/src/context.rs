@@ -56,11 +56,11 @@ impl Context {
 
     /// Tells the operator something that is no failure, beside what is printed.
     pub fn warn(&self, text: &str) {
-        // Nobody is left to tell if even this cannot be written.
+        // If even stderr cannot be written, there is no way left to report that.
         let _ = writeln!(io::stderr(), "abide: {}", sanitised(text));
     }
 
-    /// Asks a question whose safe answer is no. `flag` is what answers it where nobody can be asked.
+    /// Asks a question whose safe answer is no. `flag` is the option that answers it without a terminal.
     pub fn confirm(&self, question: &str, flag: &str) -> VerbResult<bool> {
         if !self.can_ask() {
             return Err(CommandError::needs_answer(format!(

@@ -1,4 +1,4 @@
-//! What went wrong, as the operator is told it: one line, then what to do next.
+//! Errors as the operator sees them: one line, then what to do next.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -11,10 +11,10 @@ use abide_model::text::sanitised_lines;
 enum FailureKind {
     Failed,
     Usage,
-    /// An answer was needed and nobody could be asked.
+    /// A question could not be asked: there is no terminal.
     NeedsAnswer,
-    /// Whoever was reading our output has gone; that is their right.
-    NobodyReads,
+    /// The reader of our output has closed the pipe, which is not an error.
+    ReaderGone,
 }
 
 /// A failure on its way to the operator.
@@ -60,14 +60,14 @@ impl CommandError {
             FailureKind::Failed => 1,
             FailureKind::Usage => 2,
             FailureKind::NeedsAnswer => 3,
-            FailureKind::NobodyReads => return ExitCode::SUCCESS,
+            FailureKind::ReaderGone => return ExitCode::SUCCESS,
         };
         tracing::error!(code, "{}", self.message);
         let mut text = format!("abide: {}\n", self.message);
         for hint in &self.hints {
             text.push_str(&format!("hint: {hint}\n"));
         }
-        // Nobody is left to tell if even this cannot be written.
+        // If even stderr cannot be written, there is no way left to report that.
         let _ = io::stderr().write_all(sanitised_lines(&text).as_bytes());
         ExitCode::from(code)
     }
@@ -105,7 +105,7 @@ failures! {
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(FailureKind::NobodyReads, error),
+            io::ErrorKind::BrokenPipe => Self::new(FailureKind::ReaderGone, error),
             _ => Self::failed(error),
         }
     }

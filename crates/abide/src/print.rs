@@ -37,7 +37,7 @@ impl TableTone {
 /// Standard output, and what it can show.
 pub struct Printer {
     colour: bool,
-    /// The width to cut lines to; `None` where nobody looks at the lines.
+    /// The width to cut lines to; `None` if the output is not a terminal.
     width: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! abide as process 1 of a container: with it everything else would end, and nobody but it reaps.
+//! abide as process 1 of a container: its end would end everything else, and it must reap orphans.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub fn stay() {
     if std::process::id() != 1 || supervisors().is_empty() {
         return;
     }
-    // Nobody is left to tell if even this cannot be written.
+    // If even stderr cannot be written, there is no way left to report that.
     let _ = writeln!(
         io::stderr(),
         "abide: abide is process 1 of this container, and stays until its instances have ended; \

@@ -45,7 +45,7 @@ pub enum TakeError {
     /// Another session or process is in it.
     #[error("conversation {id} is in use by {by}; {}, or start a copy with `abide load --fork {id}`", by.way_out())]
     Held { id: String, by: HeldBy },
-    /// What is on disk could not be told from what others hold.
+    /// The transcripts on disk could not be matched with the sessions that use them.
     #[error(transparent)]
     Store(#[from] Error),
 }

@@ -45,7 +45,7 @@ pub(crate) fn setup_today(
 }
 
 /// The directory that the agent keeps its conversations in, if the configuration or the environment chooses one. One that
-/// the agent cannot be told of is not where its conversations are.
+/// that the agent does not accept is not where its conversations are.
 pub(crate) fn chosen_dir(
     agent: &dyn Agent,
     described: Option<&Described>,
@@ -56,15 +56,15 @@ pub(crate) fn chosen_dir(
     told.or_else(|| agent.moved_to(&|name| env.get(OsStr::new(name)).cloned()))
 }
 
-/// Refuses a directory that the agent `name`, run as `argv`, cannot be told of.
+/// Refuses a directory that the agent `name`, run as `argv`, does not accept.
 pub(crate) fn check(name: &str, argv: &[String], described: &Described) -> Result<(), Error> {
     let Some(dir) = &described.config_dir else { return Ok(()) };
     let agent = abide_agents::for_session(name, argv, Some(&described.described()));
     agent.config_env(dir).map(drop).map_err(Error::Other)
 }
 
-/// Makes the agent look where it looked at first. One that is told its own default directory may behave otherwise than one
-/// that is told nothing, so nothing is what it is told then.
+/// Makes the agent look where it looked at first. An agent that is given its own default directory may behave differently from one
+/// that is given none, so the default is not passed.
 pub(crate) fn replay(agent: &dyn Agent, setup: &Setup, env: &mut BTreeMap<OsString, OsString>) {
     for (variable, _) in agent.profile().moved_by {
         let told =
@@ -105,7 +105,7 @@ pub(crate) fn continue_turn(agent: &dyn Agent, env: &mut BTreeMap<OsString, OsSt
     }
 }
 
-/// Writes a file that is nobody else's business, with the directories above it.
+/// Writes a private file (mode 0600), with the directories above it.
 pub(crate) fn put(path: &Path, contents: &str) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap_or(path))?;
     atomic::write_path(path, contents.as_bytes(), 0o600, Durability::Synced)

@@ -26,11 +26,11 @@ pub(crate) struct PreparedLaunch {
     pub argv: Vec<String>,
     /// What the operator should know about it.
     pub notices: Vec<String>,
-    /// What the mux is told about the agent.
+    /// What the mux has to know about the agent.
     pub watched: (&'static str, serde_json::Value),
 }
 
-/// How `session` is started; `None` if it runs no agent. `env` is told where the agent keeps its files, if that was chosen.
+/// How `session` is started; `None` if it runs no agent. `env` gets the agent's directory, if one was chosen.
 pub(crate) fn prepare(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
@@ -85,7 +85,7 @@ fn setup(
 pub struct ResumeForecast {
     /// The sessions that would come back, by name, and how those that run an agent would begin.
     pub sessions: Vec<(String, Option<Begin>)>,
-    /// What the operator would be told.
+    /// The notices for the operator.
     pub notices: Vec<String>,
 }
 
@@ -184,10 +184,10 @@ impl SessionStart<'_> {
         self.vault(&bound.id).filter(Vault::holds_copy).and(bound.transcript.clone())
     }
 
-    /// Decides how the session is started, and writes it down while nobody else can decide anything.
+    /// Decides how the session is started, and records it under the lock for such decisions.
     fn decide(&self) -> Result<Prepared, Error> {
         let session = self.session;
-        // A new conversation is nobody's, and the usual first start shall not read what all others are in.
+        // A new conversation belongs to no session, and the usual first start should not have to read those of all others.
         let is_new = session.generation <= 1
             && session.conversation.is_none()
             && self.agent.typed(&session.argv) == Typed::Nothing;

@@ -8,8 +8,8 @@ use abide_store::{ClaimsLock, Error, Store};
 /// A session of an instance.
 pub(crate) type Who = (InstanceId, SessionId);
 
-/// What every session holds, as long as nobody can change it. Most agents let two processes write one transcript, which
-/// then has two ends of which one is lost; so whoever puts a session into a conversation looks here first, and has
+/// The conversation of every session, under a lock that prevents changes. Most agents let two processes write one transcript, which
+/// then has two ends of which one is lost; so the code that binds a session to a conversation looks here first, and has
 /// written it down before this is dropped.
 pub(crate) struct Claims {
     instances: Vec<Instance>,
@@ -79,7 +79,7 @@ impl Claims {
         Ok(claimed)
     }
 
-    /// Whether a session other than `own` runs `agent` in `cwd`, and nobody knows its conversation.
+    /// Whether a session other than `own` runs `agent` in `cwd`, and its conversation is unknown.
     pub fn rivals(&self, own: Who, agent: &str, cwd: &Path) -> bool {
         let rival = |session: &Session| {
             let same = || session.agent.as_deref().is_some_and(|name| same_agent(name, session, agent));

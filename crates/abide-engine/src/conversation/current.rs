@@ -80,7 +80,7 @@ pub fn follow(
     instance
 }
 
-/// Looks closely at the instance while there is somebody to look at: when it has come up, and before it ends.
+/// Examines the instance while its processes run: when it has come up, and before it ends.
 pub fn look_closely(store: &Store, instance: &Instance) {
     let live = connect::status(&connect::instance_dir(store, instance.id)).ok();
     follow(store, instance.clone(), live.as_ref(), LookDepth::Close);
@@ -98,7 +98,7 @@ fn reports(store: &Store, instance: &Instance) -> Vec<LoggedHookReport> {
         Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()).collect())
     };
     let mut reports = read().unwrap_or_default();
-    // Of an earlier run's process nobody knows what it would say now.
+    // What a process of an earlier run reported may no longer be true.
     reports.retain(|report| report.generation == instance.generation);
     reports.reverse();
     reports
@@ -231,7 +231,7 @@ fn bind(
         Follow::Bind(seen) => seen,
     };
     tracing::info!(instance = %own.0, session = %own.1, parked = bound, "binding: id={} reason={reason}", seen.id);
-    // What an agent says of its files is taken for what it is: a word of somebody else's.
+    // What an agent says of its files is not trusted: the agent is another program.
     let transcript = match agent.transcript(&setup.config_dir, &session.cwd, &seen.id) {
         Located::Found(path) => Some(path),
         _ => seen.transcript.filter(|path| seen.origin == Origin::Discovered && path.exists()),

@@ -1,4 +1,4 @@
-//! What a session left by which its own transcript is told from others: when something was first entered in it, and what
+//! What a session left that identifies its own transcript: when something was first entered in it, and what
 //! its screen shows.
 
 use std::fs;

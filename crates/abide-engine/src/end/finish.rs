@@ -1,7 +1,7 @@
 //! The one finaliser: what becomes of an instance whose processes have ended, and how one is removed.
 //!
 //! Every path that ends an instance leads here, and nothing depends on the foreground process staying alive: each step
-//! can be repeated, and whoever comes next finishes what a crash cut short.
+//! can be repeated, and the next process completes what a crash interrupted.
 
 use std::time::{Duration, Instant};
 
@@ -161,7 +161,7 @@ fn decide_and_carry_out(
             if let Err(error) = remove_stale_socket(&instance_dir) {
                 tracing::warn!(%id, "the socket of a dead capsule cannot be removed: {error}");
             }
-            // Several come here for one end: the hook of the keeper, and whoever asked it to stop.
+            // Several processes handle one end: the keeper's hook, and the process that asked it to stop.
             if decided {
                 note_outcome(store, &instance, InstanceOutcome::Kept, &because);
             }
@@ -259,7 +259,7 @@ fn decision_on(
 ) -> (StatusEvent, String) {
     let stopped = match record.and_then(|record| record.reason) {
         Some(StopReason::LastSessionEnded) => {
-            // Nobody has decided that this is the end of it.
+            // There is no decision to remove it.
             if let Some(why) = instance.sessions.iter().find_map(Session::cut_short) {
                 return (StatusEvent::CapsuleGone(Gone::Crashed), why);
             }
@@ -420,7 +420,7 @@ pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Re
     }
     store.update(seen.id, |instance| -> Result<(), Error> {
         liveness::require_known(instance.id, &liveness::of(store, instance))?;
-        // Whoever decided about an earlier run has not seen what was done in a later one.
+        // A decision about an earlier run did not consider the work of a later one.
         if instance.generation != seen.generation {
             let name = seen.id.display_name();
             return Err(Error::Other(format!(

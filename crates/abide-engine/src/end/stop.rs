@@ -82,7 +82,7 @@ pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), Error> {
     })
 }
 
-/// The instance once nobody is starting it any more; `None` if it is gone then. Its set-up command, which may take long, is
+/// The instance once no process is starting it any more; `None` if it is gone then. Its set-up command, which may take long, is
 /// ended, whereupon the start is given up.
 fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Option<Instance>, Error> {
     let deadline = Instant::now() + TO_START;

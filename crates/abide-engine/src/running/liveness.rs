@@ -26,7 +26,7 @@ pub(crate) fn judged(store: &Store, instance: &Instance, held: &dyn Substrate) -
     let lock = held.lock();
     let start = instance.started_on.clone().or_else(|| recorded_start(store, instance));
     match (&instance.status.status, start) {
-        // Its end is decided already, and was seen by whoever could see it. A lock that is held says otherwise.
+        // Its end is decided already, and was seen by a process that could see it. A held lock contradicts that.
         (Status::Restorable(_) | Status::Ending(_), None) if lock == SupervisorLock::Free => {
             Decided::new(Liveness::Dead, "no run is recorded")
         }

@@ -1,4 +1,4 @@
-//! The environment of a session: a snapshot of its own launch, and of nobody else's.
+//! The environment of a session: a snapshot of its own launch, and of no other.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use abide_model::{InstanceId, SessionId, vars};
 
 /// Variables that describe the terminal, the multiplexer or the session the launcher sat in. Inside a session they would
-/// be lies: its terminal is ours. What tells where abide keeps its state is true inside too, and stays.
+/// be lies: its terminal is ours. The variables for abide's state directories are valid inside too, and stay.
 const OF_THE_OUTER_TERMINAL: &[&str] = &[
     vars::ABIDE_AGENT,
     vars::ABIDE_CRASH_AT,

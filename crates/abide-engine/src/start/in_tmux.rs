@@ -19,7 +19,7 @@ use crate::start::launch::{LaunchContext, LaunchReport, NotStarted, spec};
 
 /// Starts a tmux session for `instance` with a pane for each of its sessions.
 ///
-/// All panes are there before the first is told what to run: one that ends at once must not take the session with it,
+/// All panes exist before the first gets its command: a pane that ends at once must not take the session with it,
 /// and the server must be where it survives before anything depends on that.
 pub(super) fn launch(
     ctx: &LaunchContext<'_>,
@@ -37,7 +37,7 @@ pub(super) fn launch(
         server.start().map_err(failed)?;
     }
     let pid = open(ctx, instance, &server, &specs)?;
-    // Whatever goes wrong from here on: panes that nobody answers end by themselves.
+    // If anything fails from here on, panes without an answer end by themselves.
     let panes = specs.iter().map(|_| socket.admit()).collect::<io::Result<Vec<_>>>();
     let panes = panes.map_err(|error| failed(format!("the panes do not answer: {error}")))?;
     let outcome = place(ctx, pid, found, &panes);

@@ -40,7 +40,7 @@ pub struct LaunchContext<'a> {
     pub home: PathBuf,
     /// The `abide` that supervises: this very program.
     pub exe: PathBuf,
-    /// The first size of the terminal, until somebody attaches.
+    /// The first size of the terminal, until a client attaches.
     pub size: TerminalSize,
     /// Whether resumed agents go on by themselves with a turn that was cut, this once.
     pub continue_turn: bool,

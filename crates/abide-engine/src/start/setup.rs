@@ -111,7 +111,7 @@ fn hear(mut output: PipeReader, line: &mut Vec<u8>, told: &dyn Fn(&str)) -> io::
         Err(error) => return Err(error),
     };
     line.extend_from_slice(&piece[..read]);
-    // What never ends a line is told in pieces.
+    // Output without line ends is passed on in pieces.
     if let Some(end) =
         line.iter().rposition(|byte| *byte == b'\n').or((line.len() > PIPE).then_some(line.len()))
     {

@@ -4,7 +4,7 @@ use abide_term::input::keys::Key;
 
 use crate::screen::layout::Direction;
 
-/// What an operator can tell the mux by a key.
+/// The commands that the mux takes by key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     Detach,

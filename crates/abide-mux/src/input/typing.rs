@@ -354,7 +354,7 @@ impl Server {
     }
 }
 
-/// What a cell measures, as the model tells programs that ask.
+/// The size of a cell, as the model reports it to programs.
 const CELL_PIXELS: (u16, u16) = (8, 16);
 
 fn wants_wheel(modes: &Modes) -> bool {

@@ -21,7 +21,7 @@ pub(crate) struct TabLabel {
 pub(crate) enum Mark {
     #[default]
     Quiet,
-    /// It has written something that nobody has looked at.
+    /// It has output that no client has shown.
     Output,
     /// It rang the bell, or waits for a decision.
     Bell,

@@ -133,7 +133,7 @@ impl Strings {
         Self { ids: HashMap::new(), texts: Vec::new(), bytes: 0, generation: 0, policy }
     }
 
-    /// Makes room if the table is full, and gives the number of times that this happened. Whoever holds glyphs of an
+    /// Makes room if the table is full, and returns the number of times that this happened. A holder of glyphs of an
     /// earlier generation must forget them. To be called between frames only.
     pub fn generation(&mut self) -> u64 {
         if self.texts.len() > MAX_TEXTS || self.bytes > MAX_BYTES {

@@ -67,7 +67,7 @@ impl Outer {
         }
     }
 
-    /// What our own scroll mode and prompts want: plain keys, pastes that are told from them, and the wheel if the
+    /// What our own scroll mode and prompts want: plain keys, pastes that can be distinguished from them, and the wheel if the
     /// session had it anyway.
     pub fn for_ourselves(&self) -> Self {
         Self {

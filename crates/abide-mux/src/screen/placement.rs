@@ -160,7 +160,7 @@ impl TabPlacement {
         Some((ch, touches && self.is_on_focused_half(x, y)))
     }
 
-    /// Of the one line between two panes, the half that tells which of them has the focus: the upper or left half is that
+    /// Of the one line between two panes, the half that shows which of them has the focus: the upper or left half is that
     /// of the first pane.
     fn is_on_focused_half(&self, x: u16, y: u16) -> bool {
         let ([first, second], Some(focused)) = (self.panes.as_slice(), self.focused_pane()) else {

@@ -37,7 +37,7 @@ impl Server {
         }
     }
 
-    /// Marks a session's tab, unless somebody is looking at it.
+    /// Marks a session's tab, unless a client shows it.
     pub fn mark(&mut self, index: usize, mark: Mark) {
         let tab = self.layout.tab_of(&self.sessions[index].id).map(|tab| tab.id);
         if views(self).any(|view| Some(view.tab) == tab) || self.sessions[index].mark >= mark {
@@ -120,7 +120,7 @@ impl Server {
         self.tell_focus();
     }
 
-    /// Tells the programs that want to know it whether somebody sits before them.
+    /// Reports focus changes to the programs that asked for them.
     pub fn tell_focus(&mut self) {
         let clients = self.clients.values().filter(|client| !client.is_leaving());
         let views = clients.filter_map(|client| client.view.as_ref());

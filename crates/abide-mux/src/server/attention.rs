@@ -1,4 +1,4 @@
-//! Who has just been typed to: for a moment, nobody else's output is read.
+//! The session that has just received input: for a moment, only its output is read.
 //!
 //! A session that floods keeps a processor busy, and the mux another one. The program that was typed to, and the client
 //! that waits for its echo, would have to wait for their turn; with the flood paused they have it at once. The pause is
@@ -12,7 +12,7 @@ use abide_wire::session::SessionId;
 const ANSWER: Duration = Duration::from_millis(2);
 /// How long the answer may take to reach the eye, once it is drawn.
 const DRAWN: Duration = Duration::from_micros(500);
-/// The shortest time from one pause to the next: whoever pastes a book does not stop the world.
+/// The shortest time from one pause to the next, so that a long paste does not stall the other sessions.
 const BETWEEN: Duration = Duration::from_millis(10);
 
 /// The moment after a key.

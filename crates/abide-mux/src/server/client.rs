@@ -20,7 +20,7 @@ use crate::server::lent_terminal::Lent;
 const MAX_WAITING: usize = 256 << 10;
 /// A client that is slow should be skipped ahead soon, and not when a large buffer of old frames is through.
 const SEND_BUFFER: usize = 64 << 10;
-/// How long a client that was told to go may take to hear it.
+/// How long a client may take to read its goodbye.
 const LEAVES_WITHIN: Duration = Duration::from_secs(5);
 /// How long a connection may take to say hello. Clients of ours say it first of all.
 const GREETS_WITHIN: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub(crate) struct Subscription {
     lost: u64,
 }
 
-/// Bytes on their way to somebody who takes them as they like.
+/// Bytes for a reader that takes them at its own pace.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
@@ -78,7 +78,7 @@ impl Outgoing {
 }
 
 pub(crate) struct Client {
-    /// Its terminal, if that is lent to us. Closed before the connection, whose end tells the client that it has it back.
+    /// Its terminal, if that is lent to us. Closed before the connection: its end means to the client that the terminal is free again.
     pub lent: Option<Lent>,
     stream: UnixStream,
     decoder: FrameDecoder,
@@ -93,7 +93,7 @@ pub(crate) struct Client {
     pub greets_by: Instant,
     /// What it shows, if it is attached.
     pub view: Option<Box<ClientView>>,
-    /// The session that it was told it shows.
+    /// The session that it was last notified to show.
     shown: Option<SessionId>,
     /// The session whose input it filled up. It is not listened to until that reads; others are.
     pub filled: Option<SessionId>,
@@ -151,7 +151,7 @@ impl Client {
         self.leaving.is_some() || self.gone
     }
 
-    /// When a client that was told to go, but does not read it, is dropped.
+    /// When a client that does not read its goodbye is dropped.
     pub fn leaves_at(&self) -> Option<Instant> {
         self.leaving
     }
@@ -265,7 +265,7 @@ impl Client {
     /// Says why and ends the connection.
     pub fn bye(&mut self, reason: ByeReason, message: &str, exit: Option<ProcessExit>) {
         if !self.is_leaving() {
-            // Who is told to go has its terminal back.
+            // A client that has been dismissed has its terminal back.
             self.lent = None;
             self.send(FrameKind::Bye, &Bye { reason, message: message.to_owned(), exit });
             self.leaving = Some(Instant::now() + LEAVES_WITHIN);

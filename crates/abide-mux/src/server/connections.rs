@@ -68,7 +68,7 @@ impl Server {
 
     /// Takes in what was typed on a terminal that is lent to us.
     pub fn hear_terminal(&mut self, id: ClientId) {
-        // Whoever has just hung up has the terminal back, and what is typed there is not for us.
+        // A client that has just hung up has its terminal back, and what is typed there is not for us.
         let Some(client) = self.clients.get_mut(&id).filter(|client| !client.is_leaving()) else { return };
         let typed = client.typed();
         if typed.is_empty() {

@@ -35,7 +35,7 @@ impl Server {
             [session.drained_at(), sync, session.held_until(), look, pause].into_iter().flatten().min()
         });
         let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions, self.now));
-        // Where there is nobody else, nobody else is kept waiting.
+        // Without other sessions or clients, none is kept waiting.
         let attention = self.attention.until().filter(|_| self.sessions.len() > 1);
         clients.chain(sessions).chain(waits).chain(attention).min()
     }

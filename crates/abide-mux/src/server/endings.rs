@@ -13,7 +13,7 @@ use crate::session::MuxSession;
 
 /// How long clients that do not read are waited for at the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How many ended sessions are remembered, for whoever asks how they ended.
+/// How many ended sessions are remembered, for requests that ask how they ended.
 const MAX_ENDED: usize = 256;
 
 impl Server {
@@ -38,7 +38,7 @@ impl Server {
             crate::server::spawn::forget_journal(&session, &self.instance_dir);
             self.tell_keeper(ToKeeper::Drained { id: session.id });
         } else {
-            // The keeper is told when it is on disk, and no screen waits for that.
+            // The keeper is notified when it is on disk, and no screen waits for that.
             self.settling.begin(session.id, session.take_settlement());
         }
         if self.ended.len() == MAX_ENDED {

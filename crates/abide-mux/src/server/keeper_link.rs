@@ -1,4 +1,4 @@
-//! The keeper: what it tells, and telling it.
+//! Messages from and to the keeper.
 
 use std::collections::VecDeque;
 use std::io;
@@ -58,7 +58,7 @@ impl Server {
         self.session_came(&info);
     }
 
-    /// The capsule stops. Who watches is told so now; who asked for something is answered until the end.
+    /// The capsule stops. Attached clients are notified now; requests are answered until the end.
     fn stop(&mut self, note: String) {
         let message = stop_message(&note);
         for client in self.clients.values_mut().filter(|client| client.view.is_some()) {

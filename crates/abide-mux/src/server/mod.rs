@@ -48,9 +48,9 @@ use crate::session::{MAX_INPUT, MuxSession};
 
 /// How much of one session's output is read before everybody else has a turn.
 const SLICE: usize = 32 << 10;
-/// The same where others read as well, or somebody looks at another session: whoever types there does not wait for long.
+/// The same where others read as well, or a client shows another session: its input must not wait for long.
 const LEAST_SLICE: usize = 8 << 10;
-/// The same where nobody is there who could be kept waiting.
+/// The same where no client could be kept waiting.
 const UNSEEN_SLICE: usize = 256 << 10;
 
 /// Why a mux cannot go on.
@@ -84,7 +84,7 @@ pub(crate) struct Server {
     /// What this mux found. After a resume the sessions come one by one, and each finds its place and its name in it.
     pub earlier: SavedLayout,
     pub file: LayoutFile,
-    /// The colours of the terminal that was attached last, which programs are told when they ask for theirs.
+    /// The colours of the terminal that was attached last, which are the answer when a program asks for its colours.
     pub colors: Option<Colors>,
     /// Sizes may have to follow a change of layout or of clients.
     pub refit: bool,
@@ -112,7 +112,7 @@ pub(crate) struct Server {
     pub now: Instant,
 }
 
-/// Somebody who has something for us.
+/// A source of events that is ready to be read.
 #[derive(Debug, Clone, Copy)]
 enum ReadySource {
     Signals,
@@ -182,7 +182,7 @@ impl Server {
             awake: AwakeLock::default(),
             now: Instant::now(),
         };
-        // Before anybody asks, and before the layout is compared: a session that is told of a moment later would be unknown
+        // Before any request, and before the layout is compared: a session that is announced a moment later would be unknown
         // to the one and lost from the other.
         for _ in 0..sessions {
             let (message, fds) = server.link.recv::<ToMux>()?.ok_or(MuxError::NoKeeper)?;
@@ -252,7 +252,7 @@ impl Server {
             PollFd::new(&self.listener, PollFlags::IN),
         ];
         if !self.may_accept() {
-            // Whoever knocks meanwhile waits in the socket's queue.
+            // New clients wait in the socket's queue in the meantime.
             who.pop();
             fds.pop();
         }
@@ -334,7 +334,7 @@ impl Server {
         self.attention.allows(&session.id) && session.paused_until().is_none_or(|until| until <= self.now)
     }
 
-    /// Whether there is somebody who looks at a screen, and nobody at the tab of this session.
+    /// Whether clients are attached, and none of them shows the tab of this session.
     fn others_are_seen(&self, index: usize) -> bool {
         let own = self.layout.tab_of(&self.sessions[index].id).map(|tab| tab.id);
         let mut seen = self.clients.values().filter_map(|client| Some(client.view.as_ref()?.tab)).peekable();

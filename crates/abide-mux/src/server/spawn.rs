@@ -18,7 +18,7 @@ use crate::session::MuxSession;
 
 /// The most requests that the keeper has not answered yet.
 const MAX_ASKED: usize = 64;
-/// Marks the shells that were opened by a key: nobody looks at what they wrote once they have ended.
+/// Marks the shells that were opened by a key: their output is not needed once they have ended.
 const PASSING: &str = "passing";
 
 /// Something that the keeper was asked for.
@@ -115,7 +115,7 @@ impl Server {
         }
     }
 
-    /// A session has come: shows it to whoever asked for it.
+    /// A session was started: shows it to the client that asked for it.
     pub fn session_came(&mut self, info: &SessionInfo) {
         let asked = info.request.and_then(|number| self.take_asked(number));
         let tab = match &asked {

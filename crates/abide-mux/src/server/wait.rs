@@ -1,4 +1,4 @@
-//! Requests that are answered when something becomes true of a session. Nobody looks again and again: an end, output
+//! Requests that are answered when something becomes true of a session. There is no polling: an end, output
 //! or a timer brings the answer.
 
 use std::time::{Duration, Instant};
@@ -195,7 +195,7 @@ fn ended(until: &Until, exit: ProcessExit) -> WaitReply {
     WaitReply { outcome, exit: Some(exit), line: None, problem: None }
 }
 
-/// The refusal for a session that nobody knows.
+/// The refusal for an unknown session.
 pub(crate) fn no_such_session(session: &SessionId) -> RequestRefusal {
     RequestRefusal::new(
         error_code::NO_SUCH_SESSION,

@@ -1,4 +1,4 @@
-//! Which text on a session's screen an earlier run left there. Nobody who waits for a text waits for that.
+//! Which text on a session's screen an earlier run left there. A wait for a text ignores it.
 
 use abide_journal::rebuild::ProgramContinuity;
 use abide_term::Term;

@@ -30,14 +30,14 @@ use crate::session::activity::Watching;
 use crate::session::earlier_run::EarlierRun;
 use crate::session::settling::Settlement;
 
-/// Input that a program has not read. Beyond this nobody who sends to it is listened to until it reads again.
+/// Input that a program has not read. Beyond this no more input is accepted until it reads again.
 pub(crate) const MAX_INPUT: usize = 4 << 20;
 /// Answers to a program's questions are dropped while this much waits: a program that asks must read, too.
 const MAX_REPLIES: usize = 64 << 10;
-/// After its process ended, a session's output is over when nothing came for this long: somebody else may still hold
+/// After its process ended, a session's output is over when nothing came for this long: another process may still hold
 /// the terminal open and never close it.
 const QUIET: Duration = Duration::from_millis(200);
-/// And at the latest after this long, for somebody who goes on writing.
+/// And at the latest after this long, if that process keeps writing.
 const LONGEST_DRAIN: Duration = Duration::from_secs(2);
 /// How long an update that a program announced and did not finish is waited for.
 const LONGEST_HOLD: Duration = Duration::from_millis(150);
@@ -59,7 +59,7 @@ pub(crate) struct MuxSession {
     pub term: Term,
     pub earlier_run: EarlierRun,
     pub exit: Option<ProcessExit>,
-    /// What nobody has looked at yet.
+    /// Output that no client has shown yet.
     pub mark: Mark,
     pub(crate) master: OwnedFd,
     /// Held while the process lives: without it the terminal would report its end as soon as no process has it open,
@@ -95,7 +95,7 @@ const FULL: usize = 3900;
 const REFILL: Duration = Duration::from_micros(100);
 /// If `sched_yield` takes longer than this, another thread ran: stop spinning.
 const YIELD_WAS_USED: Duration = Duration::from_micros(5);
-/// How long a session that floods where nobody looks is left alone, while somebody looks at another: the machine has
+/// How long a session that floods in the background is left alone while a client shows another: the machine has
 /// time for that one, and this one is still read faster than most programs write.
 const PAUSE: Duration = Duration::from_micros(250);
 
@@ -112,7 +112,7 @@ impl MuxSession {
             rebuild::rebuild(ring, &server.options, server.generation, info.size, old_screen);
         if let Some(colors) = server.colors {
             set_colors(&mut term, colors);
-            // An earlier mux has told the program, or it has not asked yet.
+            // An earlier mux has answered the program, or it has not asked yet.
             drop(term.take_replies());
         }
         let now = Instant::now();
@@ -177,13 +177,13 @@ impl MuxSession {
         if let Err(err) = rustix::termios::tcsetwinsize(&self.master, winsize) {
             tracing::warn!(session = %self.id, "its terminal cannot be resized: {err}");
         }
-        // What a program asked to be told of its size. It may have no other notice, and nothing else to write.
+        // Size reports that a program asked for. It may have no other notification, and nothing else to write.
         let news = self.term.take_replies();
         self.send(&news);
         true
     }
 
-    /// Answers questions for colours with those of a client's terminal, and tells a program that wants to hear of a change.
+    /// Answers questions for colours with those of a client's terminal, and notifies a program that asked to hear of changes.
     pub fn use_colors(&mut self, colors: Colors) {
         set_colors(&mut self.term, colors);
         let news = self.term.take_replies();
@@ -237,8 +237,8 @@ impl MuxSession {
                     self.term.feed(output);
                     total += n;
                     self.floods = n >= FULL;
-                    // Less than a terminal gives at once: there is no more, and whoever waits for this shall not wait for
-                    // being told so.
+                    // Less than a terminal gives at once: there is no more, and the client should not wait for
+                    // another read to say so.
                     if n < SHORT {
                         break;
                     }
@@ -246,7 +246,7 @@ impl MuxSession {
                 }
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => self.floods = false,
-                // How a terminal says that nobody has it open any more.
+                // How a PTY reports that no process has it open any more.
                 Err(_) => self.at_end = true,
             }
             break;
@@ -301,7 +301,7 @@ impl MuxSession {
                 Ok(n) => self.input_sent += n,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // Nobody will read it any more.
+                // No process will read it any more.
                 Err(_) => self.input_sent = self.input.len(),
             }
         }
@@ -315,7 +315,7 @@ impl MuxSession {
         }
     }
 
-    /// What the model has to tell, apart from the picture.
+    /// What the model reports, apart from the picture.
     pub fn take_events(&mut self) -> Vec<TermEvent> {
         self.term.take_events()
     }
@@ -416,7 +416,7 @@ fn set_colors(term: &mut Term, Colors { fg, bg }: Colors) {
     term.set_default_colors(fg, bg, fg);
 }
 
-/// Looks again and again whether there is more to read, for a moment, and as long as nobody else has use for that.
+/// Polls for more to read for a moment, as long as no other thread needs the processor.
 fn await_refill(master: &OwnedFd) {
     let until = Instant::now() + REFILL;
     while rustix::io::ioctl_fionread(master).is_ok_and(|ready| ready < FULL as u64) {

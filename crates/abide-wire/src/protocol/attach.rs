@@ -15,7 +15,7 @@ pub struct Attach {
     /// In what the client's terminal differs from one with 256 colours and UTF-8.
     #[serde(default)]
     pub caps: Vec<TerminalTrait>,
-    /// The terminal's own colours, as far as it tells.
+    /// The terminal's own colours, as far as it reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colors: Option<Colors>,
     /// The session to show first; the focused one where absent.

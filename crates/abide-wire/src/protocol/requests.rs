@@ -67,7 +67,7 @@ pub struct SessionStatus {
     /// Whether its output is journaled on disk.
     #[serde(default)]
     pub journaled: bool,
-    /// What the launcher told the mux about it.
+    /// What the launcher passed to the mux about it.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub meta: serde_json::Value,
 }

@@ -72,7 +72,7 @@ fn finish_one(rest: &[OsString]) -> VerbResult {
     let context = Context::for_verb("finish")?;
     let id: InstanceId = word(rest, 0)?.parse().map_err(CommandError::usage)?;
     let instance = match context.store.read(id) {
-        // Whoever had it stopped was quicker.
+        // The process that stopped it was faster.
         Err(ReadError::NotFound(_)) => return Ok(()),
         read => read?,
     };

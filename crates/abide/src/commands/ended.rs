@@ -22,12 +22,12 @@ use crate::error::{CommandError, VerbResult};
 /// How long a keeper may take to end, once its last session has.
 const LAST_STEPS: Duration = Duration::from_secs(3);
 
-/// How long whoever cleans up may take.
+/// How long another process may take to clean up.
 const CLEANING_UP: Duration = Duration::from_secs(120);
 
 /// Says how the attachment ended, and asks about work that is at risk if the instance has ended with it.
 ///
-/// By then it is kept: whoever closes the terminal instead of answering loses nothing.
+/// By then it is kept: closing the terminal instead of answering loses nothing.
 pub fn tell(id: InstanceId, end: &AttachEnd, context: &Context) -> VerbResult {
     let said = |more: &str| context.printer.line(format!("[{}: {}{more}]", id.display_name(), end.message()));
     if !matches!(end, AttachEnd::SessionEnded { .. }) {
@@ -71,7 +71,7 @@ pub fn settled(id: InstanceId, context: &Context) -> VerbResult<Option<Instance>
                 std::thread::sleep(Duration::from_millis(5))
             }
             Ok(_) => return read(),
-            // Whoever has it brings it to its end; what takes long then is git, which has its own limits.
+            // The process that holds it finishes the removal; only git can take long then, and its calls have time limits.
             Err(Error::Store(abide_store::Error::Locked { .. })) if Instant::now() < patience => {}
             Err(error) => match read()? {
                 Some(_) => return Err(CommandError::failed(error)),
@@ -112,7 +112,7 @@ pub fn tell_left(finished: &FinishOutcome, context: &Context) {
     }
 }
 
-/// How the operator is told that an instance was removed.
+/// The message that an instance was removed.
 pub fn gone(id: InstanceId) -> String {
     format!("{} is in the trash; `abide trash restore {id}` brings it back", id.display_name())
 }

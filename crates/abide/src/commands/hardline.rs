@@ -48,7 +48,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let found = match args.target.as_ref().and_then(|word| target::find(&context.store, word).ok()) {
-        // Somebody waits for their screen; what else there is to settle can wait for the next look.
+        // The operator is waiting for the screen; other instances can be settled by the next command.
         Some(found) if runs(&found, context) => found,
         _ => {
             let entries = reconcile::reconcile(&context.store, &context.config)?;
@@ -167,7 +167,7 @@ fn runs(found: &Target, context: &Context) -> bool {
     active && liveness::of(&context.store, &found.instance).decision == Liveness::Alive
 }
 
-/// Refuses, with what to do instead, where nobody sits at a terminal that can be attached.
+/// Refuses, with what to do instead, if there is no terminal to attach.
 pub fn need_terminal(instead: impl Display) -> VerbResult {
     let why = match client::check() {
         Ok(()) => return Ok(()),

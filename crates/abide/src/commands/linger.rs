@@ -10,7 +10,7 @@ use crate::error::{CommandError, VerbResult};
 const SETTING: &str = "linger";
 
 /// Finds out whether abide may turn linger on for the operator, where that is open and makes a difference. Without a
-/// terminal it stays open, and the start tells what to do.
+/// terminal it stays open, and the start reports what to do.
 pub fn settle(answer: Option<bool>, context: &Context) -> VerbResult {
     let answer = match answer {
         Some(answer) => answer,

@@ -229,7 +229,7 @@ fn comes_back(
     Ok(matches!(answer, ComeBackAnswer::Done))
 }
 
-/// How the operator is told, where none can be asked, that something is there already.
+/// The notice, where no question can be asked, that something is kept here already.
 fn kept_here(instance: &Instance) -> String {
     let (id, name) = (instance.id, instance.id.display_name());
     format!(

@@ -101,13 +101,13 @@ fn notes(listing: &InstanceList) -> Vec<String> {
     let orphaned = listing.orphaned.iter().map(|one| {
         let (id, pid, programs) = (&one.id, one.pid, one.programs.join(", "));
         format!(
-            "ab-{id} runs although its directory is gone (process {pid}: {programs}); `abide prune` ends it"
+            "ab-{id} still runs, but its directory is gone (process {pid}: {programs}); `abide prune` ends it"
         )
     });
     unknown.chain(orphaned).collect()
 }
 
-/// Everything there is, as it is now, or only what is `within`. Of what a damaged one is nobody knows, so it is always shown.
+/// Everything there is, as it is now, or only what is `within`. A damaged one may belong anywhere, so it is always shown.
 pub fn listing(within: Option<&Within>, context: &Context) -> VerbResult<InstanceList> {
     let entries = reconcile_beside(&context.store, &context.config, SettledElsewhere::Leave);
     let mut entries = entries?;

@@ -126,7 +126,7 @@ fn attach_started(id: InstanceId, session: Option<SessionId>, context: &Context)
 fn did_not_come_up(failure: &BootFailure) -> CommandError {
     let error = CommandError::failed(failure);
     let (heading, lines) = match (&failure.fatal, failure.last.split_last()) {
-        // The error tells the last line already.
+        // The error contains the last line already.
         (None, Some((_, before))) => ("output before that", before),
         _ => ("its last output", &failure.last[..]),
     };

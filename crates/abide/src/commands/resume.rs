@@ -97,7 +97,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     complete(&name, &started)
 }
 
-/// How the operator is told that an instance runs again.
+/// The message that an instance runs again.
 fn came_back(name: &str, started: &Started) -> String {
     match started.faults.len() {
         0 => format!("{name} is back"),
@@ -170,7 +170,7 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> VerbResult 
         let is_incomplete =
             |back: &Resumption| matches!(back, Resumption::Back(s) if !s.not_started.is_empty());
         incomplete += usize::from(resumed.as_ref().is_ok_and(is_incomplete));
-        // Nobody may be looking, as at boot; what happened is in the log too.
+        // At boot there is no terminal, so the log has this too.
         let _ = context.printer.line(told(&name, resumed, context));
     }
     match (failed, untried) {

@@ -191,8 +191,8 @@ fn restore(target: &str, context: &Context) -> VerbResult {
     faults.iter().for_each(|fault| context.warn(fault));
     let name = id.display_name();
     context.printer.line(match faults.len() {
-        0 => format!("{name} is restored; `abide resume {id}` starts it"),
-        _ => format!("{name} is restored, but git does not work in it"),
+        0 => format!("{name} is back; `abide resume {id}` starts it"),
+        _ => format!("{name} is back, but git does not work in it"),
     })
 }
 

@@ -150,7 +150,7 @@ fn trashed(word: &str, context: &Context) -> Option<Instance> {
     entry.content.as_ref().ok().cloned()
 }
 
-/// Waits for what the end of the last session leads to. Whoever waited for that may want to use the name again.
+/// Waits for what the end of the last session leads to. The caller may want to use the name again.
 fn settle(id: InstanceId, context: &Context) {
     let status = substrate::of(&context.store, id).status();
     let others = status.is_ok_and(|status| status.sessions.iter().any(|session| session.exit.is_none()));

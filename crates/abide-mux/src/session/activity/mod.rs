@@ -1,6 +1,6 @@
 //! What each session is doing.
 //!
-//! The mux sees the terminal and the processes; what an agent writes elsewhere, and what its screens mean, only somebody
+//! The mux sees the terminal and the processes; what an agent writes elsewhere, and what its screens mean, only code
 //! who knows the agent can say: that is a [`Watcher`]. Everything that is said is judged in `abide_model::activity`.
 //!
 //! A session is looked at when something has happened to it, shortly after, and never to see whether something has: an
@@ -126,7 +126,7 @@ impl Watching {
         self.look_at
     }
 
-    /// Something was typed on somebody's behalf.
+    /// Something was typed by a command.
     pub fn typed(&mut self, now: Instant) {
         self.typed = Some(now);
     }
@@ -155,7 +155,7 @@ impl Watching {
         self.starting.is_none()
     }
 
-    /// Whether the session does not work; `None` where only its output tells.
+    /// Whether the session does not work; `None` if there is only its output to judge by.
     pub fn is_idle(&self, background: Background) -> Option<bool> {
         if self.starting.is_some() {
             return Some(false);
@@ -365,7 +365,7 @@ impl Server {
         });
     }
 
-    /// A hook tells something. Only the session's own agent is listened to: what it runs inherits its environment, and
+    /// A hook reports something. Only the session's own agent is believed: what it runs inherits its environment, and
     /// may be an agent with hooks and a conversation of its own.
     pub fn on_report(&mut self, client: ClientId, report: &HookReport) -> Result<Done, RequestRefusal> {
         let refused = |why: String| {

@@ -1,4 +1,4 @@
-//! What a session's output and processes tell: little, and only asked where nobody knows better.
+//! What a session's output and processes show: little, and used only without a better source.
 
 use std::time::{Duration, Instant};
 

@@ -21,7 +21,7 @@ pub struct InPane {
     pub parent: i32,
     /// The session's own process.
     pub pid: i32,
-    /// What the launcher told about it.
+    /// What the launcher passed on about it.
     pub meta: serde_json::Value,
 }
 
