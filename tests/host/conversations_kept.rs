@@ -244,7 +244,7 @@ fn a_conversation_is_listed_with_who_is_in_it_and_a_free_one_can_be_adopted_once
     assert_eq!(listed()[0]["session"], format!("{id}/s1"));
     for args in [["--adopt", free], ["--adopt", &free[..8]]] {
         let complaint = host.abide([&["load", "--detach"], &args[..]].concat()).fails(1);
-        assert!(complaint.contains(&format!("ab-{id}/s1 is in conversation")), "{complaint}");
+        assert!(complaint.contains(&format!("is in use by ab-{id}/s1")), "{complaint}");
     }
     let complaint = host.abide(["load", "claude", "--detach", "--", "--resume", free]).fails(1);
     assert!(complaint.contains("is in use by"), "{complaint}");

@@ -89,7 +89,7 @@ fn of_two_sessions_whose_ids_nobody_knows_neither_takes_what_may_be_the_others()
     }
     crash(&host, &one);
     crash(&host, &other);
-    comes_true(&host, &one, "foo in a new conversation", "more than one conversation could be foo's");
+    comes_true(&host, &one, "foo in a new conversation", "more than one conversation could belong to foo");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_session_whose_conversation_another_one_has_taken_begins_a_new_one() {
         "{complaint}: {refused}"
     );
     host.stop(&other);
-    comes_true(&host, &id, "claude in a new conversation", "another session is in claude's conversation");
+    comes_true(&host, &id, "claude in a new conversation", "another session uses claude's conversation");
 }
 
 #[test]

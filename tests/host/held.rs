@@ -44,7 +44,7 @@ fn the_latest_conversation_is_named_before_the_start_and_refused_if_another_sess
     host.say(&first, "the first");
     let held = host.conversation(&first);
     let complaint = host.abide(["load", "claude", "--detach", "--", "--continue"]).fails(1);
-    assert!(complaint.contains(&format!("ab-{first}/s1 is in conversation {held}")), "{complaint}");
+    assert!(complaint.contains(&format!("{held} is in use by ab-{first}/s1")), "{complaint}");
     assert_eq!(host.argvs("claude").len(), 1, "nothing was started in it a second time");
     host.abide(["eject", &first, "--clean"]).ok();
 
@@ -82,7 +82,7 @@ fn a_conversation_that_an_agent_outside_abide_is_in_is_held_and_joined_by_nothin
             [&["load", agent, "--adopt", &id, "--detach"][..], &["load", "--adopt", &id[..8], "--detach"]]
         {
             let complaint = host.abide(args).fails(1);
-            assert!(complaint.contains("outside abide) is in conversation"), "{agent}: {complaint}");
+            assert!(complaint.contains("outside abide)"), "{agent}: {complaint}");
             assert!(complaint.contains("end that process first"), "{complaint}");
         }
         let resume = if agent == "codex" { vec!["resume", &id] } else { vec!["--resume", &id] };
@@ -151,7 +151,7 @@ fn every_start_says_which_conversation_it_resumes_and_why() {
         let id = host.loaded(host.abide(["load", program, "--detach"]));
         host.stop(&id);
         let run = host.resume(&id);
-        assert_eq!(run.stderr.contains("how bare resumes a conversation is not known"), program == "bare");
+        assert_eq!(run.stderr.contains("abide does not know how bare resumes"), program == "bare");
     }
     let log = host.log();
     assert_eq!(log.matches("resume: none reason=no_agent").count(), 2, "{log}");
