@@ -67,7 +67,7 @@ choices! {
         Starting = "starting": "its set-up is under way",
         Active = "active": "its capsule is believed alive",
         Restorable = "restorable": "it has no process and can come back",
-        Ending = "ending": "its removal is under way or was cut short",
+        Ending = "ending": "its removal is in progress or was cut short",
         Damaged = "damaged": "it cannot be read",
     }
 }
