@@ -256,7 +256,8 @@ fn a_conversation_is_listed_with_who_is_in_it_and_a_free_one_can_be_adopted_once
     // Taken back out of the trash, the first one finds its conversation taken.
     host.abide(["trash", "restore", &id]).ok();
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
-    assert!(complaint.contains(&format!("in ab-{again}/s1) is in conversation {free}")), "{complaint}");
+    assert!(complaint.contains(&format!("{free} is in use")), "{complaint}");
+    assert!(complaint.contains(&format!("in ab-{again}/s1)")), "{complaint}");
     host.stop(&again);
     let run = host.resume(&id);
     assert!(run.stderr.contains("another session is in claude's conversation"), "{}", run.stderr);
