@@ -145,9 +145,7 @@ fn an_unknown_verb_or_a_malformed_request_gets_an_error_and_not_a_hang() {
     let host = host();
     let id = host.load(&[]);
     for request in [
-        r#"{"verb": "levitate"}"#,
-        r#"{"verb": "kill"}"#,
-        r#"{}"#,
+        r#"{"verb": "levitate"}"#, r#"{"verb": "kill"}"#, r#"{}"#,
         r#"{"verb": "snapshot", "session": "s77"}"#,
     ] {
         let complaint = host.abide(["capsule", "call", &id, request]).fails(1);

@@ -30,9 +30,7 @@ pub static AGENT: Agent = Agent {
         sandbox.set("ANTHROPIC_BASE_URL", api);
         sandbox.set("CLAUDE_CODE_MAX_RETRIES", "0");
         for switch in [
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-            "DISABLE_AUTOUPDATER",
-            "DISABLE_ERROR_REPORTING",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING",
             "DISABLE_TELEMETRY",
         ] {
             sandbox.set(switch, "1");
