@@ -260,7 +260,7 @@ fn a_conversation_is_listed_with_who_is_in_it_and_a_free_one_can_be_adopted_once
     assert!(complaint.contains(&format!("in ab-{again}/s1)")), "{complaint}");
     host.stop(&again);
     let run = host.resume(&id);
-    assert!(run.stderr.contains("another session is in claude's conversation"), "{}", run.stderr);
+    assert!(run.stderr.contains("another session uses"), "{}", run.stderr);
     assert_ne!(host.conversation(&id), host.conversation(&again));
 }
 
