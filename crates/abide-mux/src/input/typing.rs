@@ -19,6 +19,23 @@ const MAX_HELD: usize = 64 << 10;
 /// The longest name or search.
 const MAX_LINE: usize = 200;
 
+/// Input that waits for the shell that it is meant for.
+#[derive(Debug)]
+pub(crate) struct HeldToken {
+    kind: for<'a> fn(&'a [u8]) -> Token<'a>,
+    bytes: Vec<u8>,
+}
+
+impl From<Token<'_>> for HeldToken {
+    fn from(token: Token<'_>) -> Self {
+        match token {
+            Token::Text(bytes) => Self { kind: |bytes| Token::Text(bytes), bytes: bytes.to_vec() },
+            Token::Sequence(bytes) => Self { kind: |bytes| Token::Sequence(bytes), bytes: bytes.to_vec() },
+            Token::Pasted(bytes) => Self { kind: |bytes| Token::Pasted(bytes), bytes: bytes.to_vec() },
+        }
+    }
+}
+
 impl Server {
     /// Takes in what a client's terminal sent.
     pub fn on_input(&mut self, id: ClientId, bytes: &[u8]) {
@@ -74,6 +91,9 @@ impl Server {
         if self.clients.get(&id).is_none_or(crate::server::client::Client::is_leaving) {
             return;
         }
+        if self.awaits_shell(id) {
+            return self.hold(id, token);
+        }
         match token {
             Token::Text(text) => self.on_text(id, text),
             Token::Pasted(text) => self.on_paste(id, text),
@@ -84,6 +104,9 @@ impl Server {
     fn on_text(&mut self, id: ClientId, mut text: &[u8]) {
         let prefix = self.options.live.prefix.byte();
         while !text.is_empty() {
+            if self.awaits_shell(id) {
+                return self.hold(id, Token::Text(text));
+            }
             let Some(view) = self.view_mut(id) else { return };
             if view.mode == InputMode::Session && !view.prefixed {
                 let end = text.iter().position(|byte| *byte == prefix);
@@ -313,9 +336,6 @@ impl Server {
             return self.say(id, hint);
         }
         let tab = view.tab;
-        if self.awaits_shell(id) {
-            return self.hold(id, bytes);
-        }
         let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused) else { return };
         self.attention.typed(&focused, self.now);
         self.last_seen.note(&self.instance_dir, &focused, |seen| seen.typed(bytes));
@@ -330,21 +350,29 @@ impl Server {
         }
     }
 
-    /// Keeps what was typed until the shell is there that it is meant for. Fast fingers and scripts do not wait.
-    fn hold(&mut self, id: ClientId, bytes: &[u8]) {
+    /// Keeps what was typed until the shell is there that it is meant for, keys of ours too: fast fingers and scripts do not
+    /// wait. Detaching does not have to.
+    fn hold(&mut self, id: ClientId, token: Token<'_>) {
+        let prefix = self.options.live.prefix.byte();
         let Some(view) = self.view_mut(id) else { return };
-        if view.held.len() + bytes.len() <= MAX_HELD {
-            view.held.extend_from_slice(bytes);
-        } else {
-            self.say(id, "the new shell has not started yet; some input was dropped");
+        let token = HeldToken::from(token);
+        if view.held.iter().map(|held| held.bytes.len()).sum::<usize>() + token.bytes.len() > MAX_HELD {
+            return self.say(id, "the new shell has not started yet; some input was dropped");
+        }
+        view.held.push(token);
+        let typed = view.held.iter().flat_map(|held| &held.bytes);
+        if typed.rev().take(2).eq([&b'd', &prefix]) {
+            view.held.clear();
+            self.on_command_key(id, Key::Char('d'), None);
         }
     }
 
-    /// Types what was held, now that there is something to type into.
+    /// Takes in what was held, now that there is something to type into.
     pub fn release_held(&mut self, id: ClientId) {
-        let Some(view) = self.view_mut(id).filter(|view| !view.held.is_empty()) else { return };
-        let held = std::mem::take(&mut view.held);
-        self.type_into(id, &held);
+        let Some(view) = self.view_mut(id) else { return };
+        for held in std::mem::take(&mut view.held) {
+            self.on_token(id, (held.kind)(&held.bytes));
+        }
     }
 
     /// The session that a client types into.

@@ -6,6 +6,7 @@ use abide_term::input::tokens::Tokens;
 use abide_wire::protocol::{Attach, TerminalTrait};
 use abide_wire::session::{SessionId, TerminalSize};
 
+use crate::input::typing::HeldToken;
 use crate::screen::compose::{DrawnVersions, SceneShape};
 use crate::screen::display::Display;
 use crate::screen::layout::TabId;
@@ -64,7 +65,7 @@ pub(crate) struct ClientView {
     /// The prefix was pressed, and the next key is a command.
     pub prefixed: bool,
     /// What was typed while the shell that it is meant for is being started.
-    pub held: Vec<u8>,
+    pub held: Vec<HeldToken>,
     pub tokens: Tokens,
     tokens_since: Option<Instant>,
     message: Option<(String, Instant)>,

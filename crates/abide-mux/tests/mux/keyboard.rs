@@ -33,6 +33,7 @@ tests![
     an_escape_alone_is_passed_and_sequences_stay_whole,
     a_program_that_wants_reports_of_its_size_gets_one_at_once,
     a_new_pane_has_its_size_from_the_start,
+    keys_of_ours_that_come_before_a_new_pane_are_meant_for_it,
     a_key_of_ours_that_comes_in_pieces_is_not_typed_into_the_program,
     modified_keys_are_asked_for_or_translated_as_the_terminal_can_and_a_query_is_answered_truthfully,
     the_help_has_pages_where_the_screen_is_small,
@@ -494,6 +495,21 @@ fn a_new_pane_has_its_size_from_the_start() {
     assert_eq!(said(2)[1], "11 39");
     terminal.type_keys("\x02c");
     assert_eq!(said(3)[2], "23 80");
+}
+
+fn keys_of_ours_that_come_before_a_new_pane_are_meant_for_it() {
+    let mut capsule = Capsule::new();
+    let sizes = capsule.file("sizes");
+    let mut first = part("main", &["shell"]);
+    let script = format!("stty size >> {}; exec sleep 1000", sizes.display());
+    first.meta = serde_json::json!({ "shell": ["sh", "-c", script] });
+    capsule.launch(first);
+    let mut terminal = attach(&capsule);
+    terminal.type_keys("\x02%\x02\"");
+    wait_for("both panes", || {
+        let text = std::fs::read_to_string(&sizes).unwrap_or_default();
+        (text.lines().collect::<Vec<_>>() == ["23 39", "11 39"]).then_some(())
+    });
 }
 
 fn a_key_of_ours_that_comes_in_pieces_is_not_typed_into_the_program() {
