@@ -82,6 +82,7 @@ impl Grammar {
 
     /// What `argv` says about the conversation.
     pub fn typed(&self, argv: &[String]) -> Typed {
+        let argv = &self.with_short_options_apart(argv);
         let spans = self.spans(argv);
         let with = |role: Role| spans.iter().filter(move |span| span.role == role);
         if with(Role::Command).next().is_some() {
@@ -101,7 +102,7 @@ impl Grammar {
 
     /// Whether `argv` has the first message in it.
     pub fn says(&self, argv: &[String]) -> bool {
-        self.spans(argv).iter().any(|span| span.role == Role::FirstTurn)
+        self.spans(&self.with_short_options_apart(argv)).iter().any(|span| span.role == Role::FirstTurn)
     }
 
     fn means_latest(&self, spans: &[ArgSpan<'_>]) -> bool {
@@ -116,6 +117,7 @@ impl Grammar {
     pub fn latest_named(&self, argv: &[String], id: Option<&str>) -> Vec<String> {
         let filled = |id: &str| self.resuming.iter().map(|word| word.replace(ID, id)).collect::<Vec<_>>();
         let mut named = id.filter(|id| (self.is_id)(id)).map(filled);
+        let argv = &self.with_short_options_apart(argv);
         let mut words: Vec<String> = argv[..self.head(argv)].to_vec();
         for span in self.spans(argv) {
             match span.role.chooses() {
@@ -157,6 +159,7 @@ impl Grammar {
     }
 
     fn without(&self, argv: &[String], dropped: impl Fn(Role) -> bool) -> Vec<String> {
+        let argv = &self.with_short_options_apart(argv);
         let (head, _) = argv.split_at(self.head(argv));
         let spans = self.spans(argv);
         let kept = spans.iter().filter(|span| !dropped(span.role)).flat_map(|span| span.words);
@@ -179,6 +182,39 @@ impl Grammar {
         let command = |word: &&String| !word.starts_with('-') && !word.contains(char::is_whitespace);
         let rest = argv.iter().skip(1).take_while(command).count();
         (1 + rest).min(argv.len())
+    }
+
+    /// `argv` with each short option, and each value, as a word of its own: `-cp` is `-c -p`, and `-rID` is `-r ID`.
+    fn with_short_options_apart(&self, argv: &[String]) -> Vec<String> {
+        let (head, rest) = argv.split_at(self.head(argv));
+        let own = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+        let apart = rest[..own].iter().flat_map(|word| self.short_options_apart(word));
+        head.iter().cloned().chain(apart).chain(rest[own..].iter().cloned()).collect()
+    }
+
+    /// The options in `word`, up to the first that is not known: that may have the rest for its value.
+    fn short_options_apart(&self, word: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+        while let Some(letter) = rest.chars().next().filter(|letter| letter.is_ascii_alphabetic()) {
+            let (option, behind) = (format!("-{letter}"), &rest[1..]);
+            let (role, is_switch) = (self.option_role(&option), self.switches.contains(&option.as_str()));
+            let is_known = role != Role::Other || is_switch || self.many.contains(&option.as_str());
+            if !is_known || behind.starts_with('=') {
+                break;
+            }
+            words.push(option);
+            rest = behind;
+            if !is_switch && !matches!(role, Role::Latest | Role::Picker | Role::Fork) {
+                words.extend(Some(rest.to_owned()).filter(|value| !value.is_empty()));
+                return words;
+            }
+        }
+        match (words.is_empty(), rest.is_empty()) {
+            (true, _) => vec![word.to_owned()],
+            (_, true) => words,
+            (_, false) => words.into_iter().chain([format!("-{rest}")]).collect(),
+        }
     }
 
     fn spans<'a>(&self, argv: &'a [String]) -> Vec<ArgSpan<'a>> {
