@@ -119,3 +119,34 @@ fn stopping_one_session_names_the_daemons_that_end_with_it() {
     assert!(said.contains(&format!("ended as well: sleep ({daemon})")), "{said}");
     wait_for_death(daemon);
 }
+
+/// Starts a shell whose set-up command has left a daemon, and gives the instance and the daemon's process.
+fn load_with_daemon_of_set_up(host: &Host, substrate: &str) -> (String, u32) {
+    let left = "setsid sh -c 'echo $$ >daemon.pid; exec sleep 1000' </dev/null >/dev/null 2>&1 &";
+    let workspace = format!(
+        "version = 1\ndir = \"{}\"\nsetup = [\"sh\", \"-c\", \"{left}\"]\n",
+        host.work().display()
+    );
+    host.write("home/.config/abide/workspaces/work.toml", &workspace);
+    let id = host.load(&["--substrate", substrate]);
+    (id, daemon(host))
+}
+
+#[test]
+fn a_daemon_that_the_set_up_left_is_named_ended_and_spared_as_one_of_a_session() {
+    for substrate in ["capsule", "tmux"] {
+        let host = host();
+        let (id, daemon) = load_with_daemon_of_set_up(&host, substrate);
+        let said = host.abide(["stop", &id]).ok();
+        assert!(said.contains(&format!("ended as well: sleep ({daemon})")), "{substrate}: {said}");
+        wait_for_death(daemon);
+
+        let host = crate::common::host();
+        let (id, daemon) = load_with_daemon_of_set_up(&host, substrate);
+        let said = host.abide(["eject", &id, "--clean", "--spare-daemons"]).ok();
+        assert!(said.contains(&format!("left running: sleep ({daemon})")), "{substrate}: {said}");
+        assert!(alive(daemon), "{substrate}: it was not spared");
+        kill("-KILL", daemon);
+        wait_for_death(daemon);
+    }
+}

@@ -32,13 +32,16 @@ pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<FinishO
     }
     let judged = liveness::of(store, &instance);
     liveness::require_known(id, &judged)?;
+    let instance_dir = connect::instance_dir(store, id);
     if judged.decision == Liveness::Dead {
-        processes::end_leftovers(&connect::instance_dir(store, id), id)?;
+        processes::end_leftovers(&instance_dir, id)?;
     }
     current::look_closely(store, &instance);
     if !substrate::of(store, id).stop(OperatorStop::Stop) {
         return Err(Error::StillRuns(id));
     }
+    // What the set-up command left is not below the supervisor, and does not end with it.
+    processes::end_leftovers(&instance_dir, id)?;
     match finish::finish(store, id, reconcile::policy(config, &instance)) {
         Ok(FinishOutcome::Running) => Err(Error::StillRuns(id)),
         Err(Error::Store(error)) if error.is_full() => Err(Error::EndedUnwritten { id, error }),

@@ -57,19 +57,24 @@ pub struct BeyondSessions {
 /// What would end with the instance `id`.
 pub fn beyond_sessions(store: &Store, id: InstanceId) -> BeyondSessions {
     let held = substrate::of(store, id);
-    if held.lock() != SupervisorLock::Free {
-        let daemons = held.holders().into_iter().flat_map(daemons::below).collect();
-        return BeyondSessions { daemons, survivors: Vec::new() };
-    }
     let instance_dir = connect::instance_dir(store, id);
     let left = SessionProcesses::look().leftovers(id, &instance_dir);
-    let of_sessions = session_processes(&instance_dir);
-    let (survivors, daemons) =
-        left.into_iter().partition(|left| of_sessions.as_ref().is_none_or(|known| known.contains(&left.pid)));
     let daemon = |left: Leftover| {
         let process = process::identity(left.pid.cast_unsigned())?;
         Some(Daemon { process, name: left.name, below: 0 })
     };
+    if held.lock() != SupervisorLock::Free {
+        let holders = held.holders();
+        let supervised: Vec<i32> = holders.iter().flat_map(|holder| generations(*holder)).flatten().collect();
+        // What the set-up command left was never below a holder. Without a holder it cannot be told from a session.
+        let outside = left.into_iter().filter(|left| !holders.is_empty() && !supervised.contains(&left.pid));
+        let outside = outside.filter_map(daemon);
+        let daemons = holders.iter().copied().flat_map(daemons::below).chain(outside).collect();
+        return BeyondSessions { daemons, survivors: Vec::new() };
+    }
+    let of_sessions = session_processes(&instance_dir);
+    let (survivors, daemons) =
+        left.into_iter().partition(|left| of_sessions.as_ref().is_none_or(|known| known.contains(&left.pid)));
     BeyondSessions { daemons: Vec::into_iter(daemons).filter_map(daemon).collect(), survivors }
 }
 

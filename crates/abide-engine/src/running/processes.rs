@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use abide_keeper::{LaunchError, daemons};
+use abide_keeper::{LaunchError, daemons, holds_others};
 use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, vars};
 use abide_sys::process::{Stat, command_line, in_environment};
@@ -37,7 +37,7 @@ fn instance_of(pid: i32) -> Option<InstanceId> {
     let words: Vec<&[u8]> = command.iter().skip(1).take(2).map(Vec::as_slice).collect();
     let own =
         matches!(words[..], [b"capsule", b"keeper" | b"mux" | b"finish" | b"enter" | b"report" | b"call"]);
-    named.parse().ok().filter(|_| !own)
+    named.parse().ok().filter(|_| !own && !holds_others(pid))
 }
 
 /// A process that has outlived the capsule of its instance.
