@@ -63,6 +63,8 @@ fn an_agent_that_resumes_only_where_it_was_is_not_bound_to_another_directory() {
     let (old, new) = (host.path("old"), host.path("new"));
     let id = stopped_in(&host, &old, "kimi");
     std::fs::rename(&old, &new).unwrap();
+    let explained = host.abide(["explain", &id]).ok();
+    assert!(explained.contains("moves it back") && !explained.contains("--dir"), "{explained}");
     let complaint = host.abide(["resume", &id, "--detach", "--dir", new.to_str().unwrap()]).fails(1);
     assert!(
         complaint.contains("kimi can only continue a conversation in its original directory"),
@@ -87,4 +89,22 @@ fn a_directory_that_is_found_nowhere_is_asked_for_and_resume_all_says_so_too() {
     assert!(complaint.contains(&format!("abide resume {id} --dir DIR")), "{complaint}");
     let run = host.abide(["resume", "--all"]);
     assert!(run.stdout.contains(&format!("abide resume {id} --dir DIR")), "{}", run.stdout);
+}
+
+#[test]
+fn an_agent_that_does_not_come_up_in_another_directory_leaves_the_old_one_bound() {
+    let mut host = machine();
+    host.add_program("only-old", "case $PWD in */old) exec codex \"$@\";; esac; echo not here; exit 1");
+    host.configure("[agents.codex]\ncommand = [\"only-old\"]\n");
+    let (old, new) = (host.path("old"), host.path("new"));
+    let id = stopped_in(&host, &old, "codex");
+    std::fs::rename(&old, &new).unwrap();
+    let file = host.path("file");
+    std::fs::write(&file, "").unwrap();
+    let complaint = host.abide(["resume", &id, "--detach", "--dir", file.to_str().unwrap()]).fails(1);
+    assert!(complaint.contains("is not a directory"), "{complaint}");
+    host.abide(["resume", &id, "--detach", "--dir", new.to_str().unwrap()]).fails(1);
+    std::fs::rename(&new, &old).unwrap();
+    host.resume(&id);
+    host.wait_for_screen(&id, "resumed: before the move");
 }

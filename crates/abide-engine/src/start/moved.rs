@@ -39,6 +39,8 @@ pub struct MissingDirectory {
 pub enum Whereabouts {
     /// Here: it is the same directory under another name.
     At(PathBuf),
+    /// Here, but an agent of the instance resumes only where the directory was.
+    BoundToOldPath(PathBuf),
     /// Not found; the operator may know.
     Unknown,
     /// In a directory of the instance that is still there, so that only this part of it is gone.
@@ -52,7 +54,7 @@ impl fmt::Display for MissingDirectory {
         let (name, dir) = (self.id.display_name(), self.dir.display());
         write!(f, "{name} cannot be resumed, because {dir} does not exist: ")?;
         match &self.whereabouts {
-            Whereabouts::At(now) => write!(f, "it was moved to {}", now.display()),
+            Whereabouts::At(now) | Whereabouts::BoundToOldPath(now) => write!(f, "it was moved to {}", now.display()),
             Whereabouts::Unknown => write!(f, "it was moved or removed, or its file system is not mounted"),
             Whereabouts::PartOfOther => write!(f, "it was moved or removed"),
             Whereabouts::WithHome { from, to } => {
@@ -69,6 +71,11 @@ impl MissingDirectory {
         let quoted = |path: &Path| words::join(&[path.display().to_string()]);
         let first = match &self.whereabouts {
             Whereabouts::At(now) => format!("`abide resume {id} --dir {}` resumes it there", quoted(now)),
+            Whereabouts::BoundToOldPath(now) => format!(
+                "`mv {} {}` moves it back; its agent can only continue the conversation there",
+                quoted(now),
+                quoted(&self.dir)
+            ),
             Whereabouts::Unknown => {
                 format!("`abide resume {id} --dir DIR` resumes it in its new place")
             }
@@ -100,7 +107,11 @@ pub fn missing(store: &Store, instance: &Instance) -> Option<MissingDirectory> {
         (gone, Whereabouts::PartOfOther)
     } else {
         let found = instance.dir_identity.and_then(|identity| nearby(scope, identity));
-        (scope, found.map_or(Whereabouts::Unknown, Whereabouts::At))
+        let at = |now: PathBuf| match refuse_relocation(instance, &now) {
+            Ok(()) => Whereabouts::At(now),
+            Err(_) => Whereabouts::BoundToOldPath(now),
+        };
+        (scope, found.map_or(Whereabouts::Unknown, at))
     };
     Some(MissingDirectory { id: instance.id, dir: dir.clone(), whereabouts })
 }
@@ -149,9 +160,12 @@ fn nearby(was: &Path, sought: DirIdentity) -> Option<PathBuf> {
 /// Binds a kept instance, whose directory was moved, to where that is now.
 pub fn relocate(store: &Store, id: InstanceId, to: &Path, told: &dyn Fn(&str)) -> Result<Instance, Error> {
     let to = fs::canonicalize(to).map_err(|error| Error::Other(format!("{}: {error}", to.display())))?;
-    let Some(now) = identity(&to).filter(|_| to.to_str().is_some()) else {
-        return Err(Error::Other(format!("{} is not valid UTF-8 and cannot be recorded", to.display())));
+    let Some(now) = identity(&to) else {
+        return Err(Error::Other(format!("{} is not a directory", to.display())));
     };
+    if to.to_str().is_none() {
+        return Err(Error::Other(format!("{} is not valid UTF-8 and cannot be recorded", to.display())));
+    }
     let (instance, was) = store.update(id, |instance| -> Result<_, Error> {
         refuse_relocation(instance, &to)?;
         let was = instance.dir_identity;
@@ -162,6 +176,16 @@ pub fn relocate(store: &Store, id: InstanceId, to: &Path, told: &dyn Fn(&str)) -
         told(&format!("{} is a different directory, or a copy of the one that was moved", to.display()));
     }
     Ok(instance)
+}
+
+/// Binds the instance to the directory again that it had as `was`, unless it runs in the other one.
+pub fn take_back(store: &Store, was: &Instance) -> Result<(), Error> {
+    store.update(was.id, |instance| -> Result<(), Error> {
+        if matches!(instance.status.status, Status::Restorable(_)) {
+            instance.relocate(&was.scope.dir, was.dir_identity, |_| false, clock::now());
+        }
+        Ok(())
+    })
 }
 
 /// Refuses what would not go on in `to`.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use abide_engine::running::connect;
 use abide_engine::running::processes::SessionProcesses;
 use abide_engine::start::launch::Started;
+use abide_engine::start::moved;
 use abide_engine::start::resume::{self, Resumption};
 use abide_engine::{Error, reconcile, target};
 use abide_model::Instance;
@@ -71,11 +72,21 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     if !args.detach {
         hardline::need_terminal("--detach resumes it without attaching")?;
     }
+    let was = instance.clone();
     let Some(instance) = missing_directory::seen_to(instance, args.dir.as_deref(), context)? else {
         return Ok(());
     };
+    let back = bring_back(&args, &instance, context);
+    if back.is_err() && instance.scope.dir != was.scope.dir {
+        reconcile::reconcile(&context.store, &context.config)?;
+        moved::take_back(&context.store, &was)?;
+    }
+    back
+}
+
+fn bring_back(args: &Args, instance: &Instance, context: &Context) -> VerbResult {
     let how = if args.yes { Acknowledge::Given } else { Acknowledge::Ask };
-    if !come_back::acknowledged(&instance, how, context)? {
+    if !come_back::acknowledged(instance, how, context)? {
         return context.printer.line("Nothing was started.");
     }
     let started = load::in_launch_context(&instance.scope.dir, context, |ctx| {
@@ -86,7 +97,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let missing = started.not_started.iter().map(ToString::to_string);
     let warnings = started.warnings.iter().chain(&started.faults).cloned();
     warnings.chain(missing).for_each(|warning| context.warn(&warning));
-    let name = called(&instance);
+    let name = called(instance);
     if !args.detach {
         super::attach_started(instance.id, None, context)?;
         return complete(&name, &started);
