@@ -107,8 +107,11 @@ fn another_machine_that_shares_the_home_changes_nothing_and_says_what_to_do() {
         [&["stop", &id][..], &["eject", &id, "--clean"], &["resume", &id, "--detach"], &["explain", &id]]
     {
         let told = elsewhere(verb);
-        assert!(told.contains("another machine") || verb[0] == "resume", "{verb:?}: {told}");
+        assert!(told.contains("another machine"), "{verb:?}: {told}");
+        assert!(!told.contains("hardline") && !told.contains("it would be"), "{verb:?}: {told}");
     }
+    let told = elsewhere(&["leave", "--close-all"]);
+    assert!(told.contains(&id) && told.contains("--not-running") && told.contains("may still run"), "{told}");
     elsewhere(&["prune", "--yes"]);
     assert_eq!(std::fs::read(instance_dir.join("instance.json")).unwrap(), before);
     assert!(

@@ -69,16 +69,17 @@ fn left_open(session: &Session) -> Option<String> {
     Some(format!("when {} last ended, {interruption}{advice}", session.name))
 }
 
-/// Refuses to start beside a run that lives. What was taken for dead is seen to run by the next look.
+/// Refuses to start beside a run that lives, or may live. What was taken for dead is seen to run by the next look.
 fn refuse_running(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
-    if !matches!(instance.status.status, Status::Restorable(_)) {
+    let is_kept = matches!(instance.status.status, Status::Restorable(_));
+    if !is_kept && instance.status.status != Status::Active {
         return Ok(());
     }
     let judged = liveness::of(ctx.store, instance);
     liveness::require_known(instance.id, &judged)?;
     match judged.decision {
-        Liveness::Alive => Err(LaunchError::AlreadyRunning.into()),
-        Liveness::Dead | Liveness::Unknown => Ok(()),
+        Liveness::Alive if is_kept => Err(LaunchError::AlreadyRunning.into()),
+        _ => Ok(()),
     }
 }
 

@@ -151,6 +151,7 @@ fn outlook(instance: &Instance, context: &Context) -> Vec<String> {
         Leave::Keep(kept) => format!("it would be kept as {kept}"),
     };
     match &instance.status.status {
+        Status::Active if liveness::of(&context.store, instance).decision == Liveness::Unknown => {}
         Status::Active => {
             lines.push(format!("if its last session ended now, {end}: {}", decided.reason));
             lines.push("no resume needed: `abide hardline` reconnects".to_owned());

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use abide_engine::Error;
 use abide_engine::list::{InstanceList, InstanceRow, SessionRow};
 use abide_model::leaving::{Parting, Returns, part};
-use abide_model::{Doing, InstanceState, Timestamp};
+use abide_model::{Doing, InstanceState, Liveness, Timestamp};
 use abide_sys::{clock, process};
 use abide_tui::Ask;
 use abide_tui::screens::{LeavingDecision, Live, leaving, plan};
@@ -40,8 +41,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
-    let mut live = live(context)?;
-    if live.is_empty() {
+    let listing = ls::listing(None, context)?;
+    let unknown = name_unknown(&listing, context);
+    let mut live = live_in(&listing);
+    if live.is_empty() && unknown == 0 {
         return context.printer.line("Nothing is running.");
     }
     let partings: Vec<Parting> = match (args.apply, args.close_all, args.leave_all) {
@@ -65,10 +68,28 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         stop::run(stop, context)?;
     }
     match staying.len() {
-        0 => Ok(()),
-        1 => context.printer.line("1 instance keeps running."),
-        n => context.printer.line(format!("{n} instances keep running.")),
+        0 => {}
+        1 => context.printer.line("1 instance keeps running.")?,
+        n => context.printer.line(format!("{n} instances keep running."))?,
     }
+    match unknown {
+        n if n > 0 && args.close_all => Err(CommandError::failed(format!("{n} may still run"))
+            .hint("the messages above say what to do about each")),
+        _ => Ok(()),
+    }
+}
+
+/// Says of which instances it is not known whether they run, and what to do; how many those are.
+fn name_unknown(listing: &InstanceList, context: &Context) -> usize {
+    let is_unknown = |row: &&InstanceRow| row.liveness == Some(Liveness::Unknown);
+    let unknown: Vec<&InstanceRow> = listing.instances.iter().filter(is_unknown).collect();
+    for row in &unknown {
+        let why = row.liveness_because.clone().unwrap_or_default();
+        if let Ok(id) = row.id.parse() {
+            context.warn(&Error::LivenessUnknown { id, why }.to_string());
+        }
+    }
+    unknown.len()
 }
 
 /// Asks what becomes of the sessions. An answer counts for what was shown: where that is no longer so, it is shown again.
@@ -78,7 +99,7 @@ fn answer(shown: &mut Vec<Live>, context: &Context) -> VerbResult<LeavingDecisio
         if answer == LeavingDecision::Stay {
             return Ok(answer);
         }
-        let now = live(context)?;
+        let now = live_in(&ls::listing(None, context)?);
         let parting = |live: &Live| (live.name.clone(), part(live.doing, live.returns).decision);
         let are_same = shown.iter().map(parting).eq(now.iter().map(parting));
         *shown = now;
@@ -90,9 +111,8 @@ fn answer(shown: &mut Vec<Live>, context: &Context) -> VerbResult<LeavingDecisio
 }
 
 /// The sessions that live, as they are now.
-fn live(context: &Context) -> VerbResult<Vec<Live>> {
-    let listing = ls::listing(None, context)?;
-    Ok(running(&listing).iter().map(|(instance, session)| row(instance, session)).collect())
+fn live_in(listing: &InstanceList) -> Vec<Live> {
+    running(listing).iter().map(|(instance, session)| row(instance, session)).collect()
 }
 
 /// The sessions that run, each with its instance.
