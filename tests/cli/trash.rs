@@ -107,3 +107,18 @@ fn emptying_goes_on_past_what_another_process_took_meanwhile() {
     }
     assert!(sandbox.abide(["trash", "list"]).ok().contains("empty"));
 }
+
+#[test]
+fn a_list_and_a_dry_run_purge_nothing_and_a_prune_names_what_it_purges() {
+    let sandbox = sandbox();
+    let id = add_trash(&sandbox);
+    let trash = sandbox.home().join("trash");
+    let name = std::fs::read_dir(&trash).unwrap().flatten().next().unwrap().file_name();
+    let aged = format!("{id}-20200101T000000000Z");
+    std::fs::rename(trash.join(&name), trash.join(&aged)).unwrap();
+    sandbox.abide(["ls"]).ok();
+    let said = sandbox.abide(["prune", "--dry-run"]).ok();
+    assert!(said.contains(&aged) && trash.join(&aged).exists(), "{said}");
+    let said = sandbox.abide(["prune", "--yes"]).ok();
+    assert!(said.contains(&aged) && !trash.join(&aged).exists(), "{said}");
+}

@@ -14,7 +14,7 @@ use abide_sys::clock;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::supervisor_lock::InstanceClaim;
 
-use crate::end::{finish, trash};
+use crate::end::finish;
 use crate::error::Error;
 use crate::running::{connect, liveness};
 use crate::substrate::Survey;
@@ -22,8 +22,6 @@ use crate::trees;
 
 /// How long a look waits for an instance directory that another process has locked.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long a look may be held up by letting old removals go for good.
-const PURGING: Duration = Duration::from_millis(100);
 
 /// The policy that holds for `instance`; `None` where the configuration cannot be read.
 pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
@@ -76,9 +74,6 @@ pub fn reconcile_beside(
     changed |= trim(store, config, &entries);
     if let Err(error) = store.sweep() {
         tracing::warn!("sweep: {error}");
-    }
-    if let Ok(settings) = config.load() {
-        trash::purge_expired(store, &settings, PURGING);
     }
     if !changed {
         return Ok(entries);

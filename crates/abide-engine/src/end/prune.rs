@@ -7,13 +7,13 @@ use abide_config::{ConfigDir, Settings};
 use abide_git::{Forgotten, Registration};
 use abide_model::evidence::MountEvidence;
 use abide_model::status::Ending;
-use abide_model::{Decided, Instance, Status};
+use abide_model::{Decided, Instance, Liveness, Status};
 use abide_store::{ReadError, Store, StoreEntry, TrashName, outcomes};
 use abide_sys::clock;
 
 use crate::end::{finish, trash};
 use crate::error::Error;
-use crate::running::connect;
+use crate::running::{connect, liveness};
 use crate::running::keepers::{self, OrphanedCapsule};
 use crate::running::processes::{Leftover, SessionProcesses};
 use crate::{reconcile, trees};
@@ -30,6 +30,8 @@ pub struct PruneRequest {
     pub scope: Option<Within>,
     /// Kept instances too, whatever they hold.
     pub restorable: bool,
+    /// Nothing is changed: what was cut short is not finished either.
+    pub dry_run: bool,
 }
 
 /// Some of the instances.
@@ -88,7 +90,7 @@ pub struct Plan {
     pub left_alone: usize,
 }
 
-/// Finishes what was cut short, and says what more could go. The repository that `dir` is in is looked at too.
+/// Finishes what was cut short, unless it is a dry run, and says what more could go. The repository that `dir` is in is looked at too.
 pub fn plan(
     dir: &Path,
     store: &Store,
@@ -96,9 +98,12 @@ pub fn plan(
     settings: &Settings,
     request: &PruneRequest,
 ) -> Result<Plan, Error> {
-    let entries = reconcile::reconcile(store, config)?;
+    let entries = match request.dry_run {
+        true => store.list()?,
+        false => reconcile::reconcile(store, config)?,
+    };
     let kept: Vec<&Instance> =
-        entries.iter().filter_map(StoreEntry::sound).filter(|i| fits(i, request)).collect();
+        entries.iter().filter_map(StoreEntry::sound).filter(|i| fits(store, i, request)).collect();
     let left_alone = if request.restorable { 0 } else { kept.len() };
     let chosen = if request.restorable { kept } else { Vec::new() };
     let processes = SessionProcesses::look();
@@ -154,8 +159,13 @@ fn orphans(
     (lossless, doubtful)
 }
 
-fn fits(instance: &Instance, request: &PruneRequest) -> bool {
-    let kept = matches!(instance.status.status, Status::Restorable(_));
+fn fits(store: &Store, instance: &Instance, request: &PruneRequest) -> bool {
+    let kept = match instance.status.status {
+        Status::Restorable(_) => true,
+        // Without a dry run, what has died would have been settled by now.
+        Status::Active => request.dry_run && liveness::of(store, instance).decision == Liveness::Dead,
+        _ => false,
+    };
     let age = instance.status.since.age(clock::now());
     let old = request.older_than.is_none_or(|limit| age > limit);
     let here = request.scope.as_ref().is_none_or(|scope| scope.holds(instance));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use abide_config::Settings;
+use abide_config::{ConfigDir, Settings};
 use abide_model::retention::{self, Limits, TrashContents, TrashedDir};
 use abide_model::{Decided, Instance, InstanceId};
 use abide_store::{ResolveError, Store, TrashName};
@@ -12,6 +12,9 @@ use abide_wire::instance_dir::InstanceDir;
 
 use crate::error::Error;
 use crate::trees;
+
+/// How long a verb may be held up by letting old removals go for good.
+const PURGING: Duration = Duration::from_millis(100);
 
 /// The instance `id` as it was when it was removed, if it is in the trash.
 pub fn instance(store: &Store, id: InstanceId) -> Option<Instance> {
@@ -115,10 +118,12 @@ pub fn expired(
         .collect())
 }
 
-/// Purges what has had its time. Nothing is begun after `patience`; the next call goes on with the rest.
-pub fn purge_expired(store: &Store, settings: &Settings, patience: Duration) {
-    let deadline = Instant::now() + patience;
-    let expired = expired(store, settings, Some(deadline)).unwrap_or_else(|error| {
+/// Purges what has had its time. Verbs that add to the trash, or to what will be there, call it; one that lists does not.
+/// Nothing is begun after [`PURGING`]; the next call goes on with the rest.
+pub fn purge_expired(store: &Store, config: &ConfigDir) {
+    let Ok(settings) = config.load() else { return };
+    let deadline = Instant::now() + PURGING;
+    let expired = expired(store, &settings, Some(deadline)).unwrap_or_else(|error| {
         tracing::warn!("the trash cannot be read: {error}");
         Vec::new()
     });

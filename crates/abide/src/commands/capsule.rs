@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use abide_engine::end::finish;
+use abide_engine::end::{finish, trash};
 use abide_engine::running::connect;
 use abide_engine::{activity, reconcile};
 use abide_keeper as keeper;
@@ -77,7 +77,9 @@ fn finish_one(rest: &[OsString]) -> VerbResult {
         read => read?,
     };
     let policy = reconcile::policy(&context.config, &instance);
-    match finish::finish(&context.store, id, policy) {
+    let finished = finish::finish(&context.store, id, policy);
+    trash::purge_expired(&context.store, &context.config);
+    match finished {
         Err(_) if matches!(context.store.read(id), Err(ReadError::NotFound(_))) => Ok(()),
         finished => finished.map(drop).map_err(CommandError::failed),
     }

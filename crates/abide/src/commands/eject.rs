@@ -1,6 +1,6 @@
 //! `abide eject`
 
-use abide_engine::end::finish;
+use abide_engine::end::{finish, trash};
 use abide_engine::running::daemons;
 use abide_engine::{reconcile, target, trees};
 use abide_model::evidence::{self, Verdict};
@@ -63,6 +63,7 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
         ));
     }
     let finished = finish::discard(&context.store, &instance, Ending::Discard, "ejected by the operator")?;
+    trash::purge_expired(&context.store, &context.config);
     ended::tell_left(&finished, context);
     context.printer.line(ended::gone(id))
 }

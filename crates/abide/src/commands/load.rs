@@ -5,6 +5,7 @@ use std::path::Path;
 
 use abide_config::{ConfigError, Name, Settings, Workspace};
 use abide_engine::conversation::adopt::Take;
+use abide_engine::end::trash;
 use abide_engine::reconcile;
 use abide_engine::start::launch::LaunchContext;
 use abide_engine::start::load::{self, LoadRequest};
@@ -111,6 +112,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     };
     super::check_spelling(args.name.as_deref())?;
     linger::settle(args.linger, context)?;
+    trash::purge_expired(&context.store, &context.config);
     let detach = args.detach;
     let workspace = context.config.workspace_for(&dir).map_err(|error| match error {
         ConfigError::Refused(why) => CommandError::failed(why),

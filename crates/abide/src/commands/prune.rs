@@ -63,6 +63,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         older_than: args.older_than.map(|days| Duration::from_secs(u64::from(days) * 86_400)),
         scope: args.scope.as_deref().map(super::within).transpose()?,
         restorable: args.discard_restorable,
+        dry_run: args.dry_run,
     };
     let plan = prune::plan(&std::env::current_dir()?, &context.store, &context.config, &settings, &request)?;
     if args.json {
