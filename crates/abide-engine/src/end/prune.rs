@@ -13,9 +13,9 @@ use abide_sys::clock;
 
 use crate::end::{finish, trash};
 use crate::error::Error;
-use crate::running::{connect, liveness};
 use crate::running::keepers::{self, OrphanedCapsule};
 use crate::running::processes::{Leftover, SessionProcesses};
+use crate::running::{connect, liveness};
 use crate::{reconcile, trees};
 
 /// How long git may take to say what it knows, or to forget it.

@@ -54,7 +54,9 @@ impl fmt::Display for MissingDirectory {
         let (name, dir) = (self.id.display_name(), self.dir.display());
         write!(f, "{name} cannot be resumed, because {dir} does not exist: ")?;
         match &self.whereabouts {
-            Whereabouts::At(now) | Whereabouts::BoundToOldPath(now) => write!(f, "it was moved to {}", now.display()),
+            Whereabouts::At(now) | Whereabouts::BoundToOldPath(now) => {
+                write!(f, "it was moved to {}", now.display())
+            }
             Whereabouts::Unknown => write!(f, "it was moved or removed, or its file system is not mounted"),
             Whereabouts::PartOfOther => write!(f, "it was moved or removed"),
             Whereabouts::WithHome { from, to } => {
