@@ -121,14 +121,15 @@ impl Host {
     }
 
     /// The row of an instance, by its id or name, in `abide ls --json`, if it has one.
+    /// A list that runs beside this one may be settling the instance: then that is over soon, and looked at again.
     pub fn row(&self, id: &str) -> Option<Value> {
-        let listing = self.abide(["ls", "--json"]).json();
-        listing["instances"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|row| row["id"] == id || row["name"] == id)
-            .cloned()
+        let look = || {
+            let listing = self.abide(["ls", "--json"]).json();
+            let mut rows = listing["instances"].as_array().unwrap().iter();
+            rows.find(|row| row["id"] == id || row["name"] == id).cloned()
+        };
+        let is_settled = |row: &Option<Value>| row.as_ref().is_none_or(|row| row["liveness"] != "dead");
+        (0..20).map(|_| look()).find(is_settled).unwrap_or_else(look)
     }
 
     /// `state` or `state (reason)` of an instance; `gone` if it is not listed.

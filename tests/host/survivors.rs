@@ -69,8 +69,9 @@ fn what_outlives_a_killed_keeper_is_named_by_every_look_and_by_the_resume_that_e
     let left = Survived::on(&mut host);
     let row = host.row(&left.id).unwrap();
     assert_eq!(row["leftovers"].as_array().unwrap().len(), 2, "{row}");
-    let listed = host.abide(["ls"]).ok();
-    assert!(listed.contains("restorable (crashed; 2 processes left)"), "{listed}");
+    eventually("the crash to be listed", || {
+        host.abide(["ls"]).ok().contains("restorable (crashed; 2 processes left)").then_some(())
+    });
     left.is_named_in(&host.abide(["explain", &left.id]).ok());
     left.is_named_in(&host.abide(["resume", &left.id, "--dry-run"]).ok());
     left.is_named_in(&host.abide(["resume", "--all", "--dry-run"]).ok());

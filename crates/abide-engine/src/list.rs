@@ -260,13 +260,15 @@ pub fn add_exposure(listing: &mut InstanceList, store: &Store, judge: &Judge) {
 
 /// Adds what still runs of instances that do not.
 pub fn add_leftovers(listing: &mut InstanceList, store: &Store) {
-    let mut kept =
-        listing.instances.iter_mut().filter(|row| row.state == InstanceState::Restorable).peekable();
-    if kept.peek().is_none() {
+    let does_not_run = |row: &&mut InstanceRow| {
+        row.state == InstanceState::Restorable || row.liveness == Some(Liveness::Dead)
+    };
+    let mut dead = listing.instances.iter_mut().filter(does_not_run).peekable();
+    if dead.peek().is_none() {
         return;
     }
     let processes = SessionProcesses::look();
-    for row in kept {
+    for row in dead {
         if let Ok(id) = row.id.parse() {
             row.leftovers = processes.leftovers(id, &connect::instance_dir(store, id));
         }
