@@ -16,6 +16,8 @@ use crate::session::{MAX_INPUT, MuxSession};
 const WHEEL_LINES: i64 = 3;
 /// The most that is held for a shell that is being started.
 const MAX_HELD: usize = 64 << 10;
+/// `^C`, `^Z` and `^\\`: keys that end or stop a program at once.
+const INTERRUPTS: [u8; 3] = [0x03, 0x1a, 0x1c];
 /// The longest name or search.
 const MAX_LINE: usize = 200;
 
@@ -338,9 +340,13 @@ impl Server {
         let tab = view.tab;
         let Some(focused) = self.layout.tab(tab).map(|tab| tab.focused) else { return };
         self.attention.typed(&focused, self.now);
-        self.last_seen.note(&self.instance_dir, &focused, |seen| seen.typed(bytes));
         let Some(session) = self.session_mut(&focused) else { return };
         let (fits, filled) = (session.send(bytes), session.input_waiting() >= MAX_INPUT);
+        if bytes.iter().any(|byte| INTERRUPTS.contains(byte)) {
+            session.interrupted = true;
+        }
+        // After it was typed, which must not wait for the disk; the end of the session is reported by this thread, later.
+        self.last_seen.note(&self.instance_dir, &focused, |seen| seen.typed(bytes));
         self.note_entry(&focused, bytes);
         if let Some(client) = self.clients.get_mut(&id) {
             client.filled = filled.then_some(focused);

@@ -37,6 +37,14 @@ impl Server {
         }
     }
 
+    /// Lets the next frames of a session be drawn without waiting, however many a flood before them has used up.
+    pub fn draw_at_once(&mut self, index: usize) {
+        let (now, tab) = (self.now, self.layout.tab_of(&self.sessions[index].id).map(|tab| tab.id));
+        for view in views(self).filter(|view| Some(view.tab) == tab) {
+            view.save_up(now);
+        }
+    }
+
     /// Marks a session's tab, unless a client shows it.
     pub fn mark(&mut self, index: usize, mark: Mark) {
         let tab = self.layout.tab_of(&self.sessions[index].id).map(|tab| tab.id);

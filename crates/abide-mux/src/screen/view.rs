@@ -154,6 +154,11 @@ impl ClientView {
         self.next_frame = self.next_frame.max(earliest) + FRAME;
     }
 
+    /// Gives the frames to come as much saved time as if none had been drawn for a while.
+    pub fn save_up(&mut self, now: Instant) {
+        self.next_frame = self.next_frame.min(now.checked_sub(SAVED).unwrap_or(now));
+    }
+
     /// Shows a line to the operator for a while.
     pub fn say(&mut self, text: impl Into<String>, now: Instant) {
         self.message = Some((text.into(), now + MESSAGE));
@@ -222,4 +227,31 @@ fn key_protocols(attach: &Attach) -> KeyProtocols {
     let has = |one| attach.caps.contains(&one);
     let modify_other_keys = has(TerminalTrait::ModifyOtherKeys);
     KeyProtocols { kitty: has(TerminalTrait::KittyKeyboard), modify_other_keys }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::layout::Layout;
+
+    #[test]
+    fn after_an_interrupt_a_frame_does_not_wait_for_those_of_the_flood_before() {
+        let now = Instant::now() + Duration::from_secs(1);
+        let attach =
+            Attach { cols: 80, rows: 24, read_only: false, caps: Vec::new(), colors: None, session: None };
+        let mut layout = Layout::default();
+        layout.add(&SessionId(1));
+        let mut view = ClientView::new(&attach, layout.tabs()[0].id, 0, now);
+        let may_draw = |view: &ClientView| view.frame_at().is_some_and(|at| at <= now);
+        while may_draw(&view) {
+            view.drawn(now);
+            view.touch();
+        }
+        view.save_up(now);
+        for _ in 0..3 {
+            assert!(may_draw(&view));
+            view.drawn(now);
+            view.touch();
+        }
+    }
 }

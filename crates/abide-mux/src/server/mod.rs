@@ -317,6 +317,9 @@ impl Server {
             if read > 0 {
                 self.on_output(index);
             }
+            if self.sessions[index].fell_quiet() {
+                self.draw_at_once(index);
+            }
         }
     }
 

@@ -77,6 +77,8 @@ pub(crate) struct MuxSession {
     at_end: bool,
     /// Its last read found all that the kernel has room for.
     floods: bool,
+    /// It was interrupted by a key, and has not been quiet since.
+    pub interrupted: bool,
     paused_until: Option<Instant>,
     /// That it may not write to the clipboard was said.
     pub clipboard_refused: bool,
@@ -139,6 +141,7 @@ impl MuxSession {
             exited_at: None,
             at_end: false,
             floods: false,
+            interrupted: false,
             paused_until: None,
             clipboard_refused: false,
             notified: (now, 0),
@@ -255,6 +258,11 @@ impl MuxSession {
             self.after_output(now);
         }
         total
+    }
+
+    /// Whether what a key interrupted has just fallen quiet: what is shown now is the answer to that key.
+    pub fn fell_quiet(&mut self) -> bool {
+        !self.floods && std::mem::take(&mut self.interrupted)
     }
 
     /// Reads no more for a moment.
