@@ -71,6 +71,11 @@ pub fn plan(dir: &Path, configured: &[abide_config::Mount], wish: &Wish, instanc
     mounts
 }
 
+/// Whether `instance` has neither a tree to make nor a set-up command to run.
+pub fn is_ready_at_once(instance: &Instance) -> bool {
+    isolated(instance).next().is_none() && instance.recipe.setup.is_empty()
+}
+
 /// Makes the directories of `instance` ready for its sessions, and gives it as it is then. What was ready before is only
 /// connected: a preserved tree is never brought up to date, and made anew only if it is gone.
 pub fn ready(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error> {
@@ -409,5 +414,25 @@ mod tests {
         let all = [configured("/a/shop", Isolation::Clone), configured("/b/shop", Isolation::Clone)];
         let targets: Vec<String> = planned(&all, None).into_iter().map(|(target, _)| target).collect();
         assert_eq!(targets, ["/unit/tree/shop", "/unit/tree/shop-2"]);
+    }
+
+    #[test]
+    fn what_has_neither_trees_nor_a_set_up_command_is_ready_as_it_is_made() {
+        let with = |change: &dyn Fn(&mut abide_model::Recipe)| {
+            let mut recipe = abide_model::Recipe::on_host("/work/shop".into());
+            change(&mut recipe);
+            let scope = abide_model::LaunchScope::directory("/work/shop".into());
+            let (id, by) = ("k7p9m2xq".parse().unwrap(), abide_sys::process::this());
+            Instance::starting(id, scope, "default".into(), recipe, by, abide_sys::clock::now())
+        };
+        let tree = plan(
+            "/work/shop".as_ref(),
+            &[configured("/work/shop", Isolation::Clone)],
+            &Wish::default(),
+            "/unit".as_ref(),
+        );
+        assert!(is_ready_at_once(&with(&|_| {})));
+        assert!(!is_ready_at_once(&with(&|recipe| recipe.setup = vec!["make".into()])));
+        assert!(!is_ready_at_once(&with(&|recipe| recipe.mounts.clone_from(&tree))));
     }
 }

@@ -205,11 +205,15 @@ pub fn choose(ctx: &LaunchContext<'_>, requested: Option<&str>, runs_as: Option<
     let path = ctx.env.get(OsStr::new(vars::PATH)).cloned().unwrap_or_default();
     let machine = Machine { path, ..Machine::here() };
     let described: Vec<&str> = ctx.settings.agents.keys().map(Name::as_str).collect();
-    let installed: Vec<&str> = AGENTS.iter().copied().filter(|name| machine.find(name).is_some()).collect();
+    let configured = ctx.settings.agent.as_ref().map(Name::as_str);
+    // Looking for each in each directory of PATH takes longer than all else here, so only where the answer depends on it.
+    let is_open = requested.or(configured).is_none();
+    let mut agents = AGENTS.iter().copied().filter(|_| is_open);
+    let installed: Vec<&str> = agents.find(|name| machine.find(name).is_some()).into_iter().collect();
     program::choose(&ProgramFacts {
         requested,
         runs_as,
-        configured: ctx.settings.agent.as_ref().map(Name::as_str),
+        configured,
         described: &described,
         installed: &installed,
     })
@@ -268,6 +272,8 @@ fn instance(
     instance.name = request.name.clone();
     instance.policy = request.policy;
     instance.dir_identity = moved::identity(&request.dir);
+    // Where nothing has to be made or run first, it is ready as it is written down now.
+    instance.prepared = trees::is_ready_at_once(&instance);
     let id = instance.new_session_id();
     let mut session = Session::new(id, program.name(), argv, request.dir.clone(), now);
     session.agent = program.agent().map(str::to_owned);
