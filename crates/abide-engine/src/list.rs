@@ -1,5 +1,6 @@
 //! What `abide ls` shows. The serialised form of [`InstanceList`] is a promise to scripts, described in `docs/json.md`.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -268,7 +269,8 @@ pub fn add_leftovers(listing: &mut InstanceList, store: &Store) {
         return;
     }
     let processes = SessionProcesses::look();
-    for row in dead {
+    let seen: BTreeSet<String> = processes.instances().map(|id| id.to_string()).collect();
+    for row in dead.filter(|row| seen.contains(&row.id)) {
         if let Ok(id) = row.id.parse() {
             row.leftovers = processes.leftovers(id, &connect::instance_dir(store, id));
         }

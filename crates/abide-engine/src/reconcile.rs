@@ -22,6 +22,8 @@ use crate::trees;
 
 /// How long a look waits for an instance directory that another process has locked.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// From this many instances on a second thread pays for itself.
+const MANY: usize = 256;
 
 /// The policy that holds for `instance`; `None` where the configuration cannot be read.
 pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
@@ -61,12 +63,10 @@ pub fn reconcile_beside(
     let mut changed = false;
     let entries = store.list()?;
     let survey = Survey::default();
-    for entry in &entries {
-        let StoreEntry::Sound(instance) = entry else { continue };
+    for instance in unsettled(store, &entries, &survey) {
+        let is_settled_elsewhere = || InstanceClaim::is_finishing(&connect::instance_dir(store, instance.id));
         let is_kept = matches!(instance.status.status, Status::Restorable(_));
-        let is_settled_elsewhere =
-            || !is_kept && InstanceClaim::is_finishing(&connect::instance_dir(store, instance.id));
-        if elsewhere == SettledElsewhere::SettleToo || !is_settled_elsewhere() {
+        if elsewhere == SettledElsewhere::SettleToo || is_kept || !is_settled_elsewhere() {
             changed |= settle(store, config, instance, &survey);
         }
     }
@@ -84,6 +84,40 @@ pub fn reconcile_beside(
         damaged => damaged,
     };
     Ok(store.list()?.into_iter().map(as_it_is).collect())
+}
+
+/// The instances that are not kept, and those that something has to be done about. Thousands may be kept, and nearly all of
+/// them are as they are written down.
+fn unsettled<'a>(store: &Store, entries: &'a [StoreEntry], survey: &Survey) -> Vec<&'a Instance> {
+    let unsettled_of = |entries: &'a [StoreEntry]| -> Vec<&'a Instance> {
+        let sound = entries.iter().filter_map(StoreEntry::sound);
+        sound.filter(|instance| !is_kept_as_written(store, instance, survey)).collect()
+    };
+    if entries.len() < MANY {
+        return unsettled_of(entries);
+    }
+    let (ours, theirs) = entries.split_at(entries.len() / 2);
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().spawn_scoped(scope, || unsettled_of(theirs));
+        let mut found = unsettled_of(ours);
+        found.extend(match other {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => unsettled_of(theirs),
+        });
+        found
+    })
+}
+
+fn is_kept_as_written(store: &Store, instance: &Instance, survey: &Survey) -> bool {
+    matches!(instance.status.status, Status::Restorable(_))
+        && liveness::surveyed(store, instance, survey).decision != Liveness::Alive
+        && !trees::are_released(store, instance)
+        && !has_socket(store, instance)
+}
+
+/// Whether a socket is there: of a run that ended without removing it.
+fn has_socket(store: &Store, instance: &Instance) -> bool {
+    connect::instance_dir(store, instance.id).socket().symlink_metadata().is_ok()
 }
 
 /// Removes what a workspace or a plain directory keeps beyond its limit. What was kept a moment ago counts at the next look.
@@ -185,9 +219,7 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Surve
             let told = |notice: &str| tracing::info!(%id, "{notice}");
             trees::reconnect(store, instance, &told).map(drop)
         }
-        Status::Restorable(_) if connect::instance_dir(store, id).socket().symlink_metadata().is_ok() => {
-            finish::finish(store, id, None).map(drop)
-        }
+        Status::Restorable(_) if has_socket(store, instance) => finish::finish(store, id, None).map(drop),
         Status::Restorable(_) | Status::Damaged(_) => return false,
     };
     if let Err(error) = settled {

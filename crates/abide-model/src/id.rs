@@ -58,13 +58,14 @@ impl FromStr for InstanceId {
     }
 }
 
-fn canonical(byte: u8) -> Option<u8> {
-    let folded = match byte.to_ascii_lowercase() {
-        b'o' => b'0',
-        b'i' | b'l' => b'1',
-        other => other,
-    };
-    ALPHABET.contains(&folded).then_some(folded)
+const fn canonical(byte: u8) -> Option<u8> {
+    match byte.to_ascii_lowercase() {
+        b'o' => Some(b'0'),
+        b'i' | b'l' => Some(b'1'),
+        b'u' => None,
+        other @ (b'0'..=b'9' | b'a'..=b'z') => Some(other),
+        _ => None,
+    }
 }
 
 impl fmt::Display for InstanceId {

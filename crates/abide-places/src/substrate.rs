@@ -11,7 +11,7 @@ use abide_client::{AttachEnd, AttachOptions, ClientError};
 use abide_config::Settings;
 use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
-use abide_model::{InstanceId, SessionId};
+use abide_model::{Instance, InstanceId, SessionId, Substrate as Wish};
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
@@ -115,6 +115,16 @@ impl Survey {
         {
             Some(tmux) => Box::new(tmux),
             None => Box::new(Capsule(instance_dir)),
+        }
+    }
+
+    /// The substrate that the last run of `instance` is on. One that never wished for tmux was never there, which saves
+    /// reading its record.
+    pub fn of(&self, store: &Store, instance: &Instance) -> Box<dyn Substrate> {
+        let instance_dir = connect::instance_dir(store, instance.id);
+        match instance.recipe.substrate {
+            Wish::Capsule => Box::new(Capsule(instance_dir)),
+            Wish::Tmux => self.at(instance_dir),
         }
     }
 

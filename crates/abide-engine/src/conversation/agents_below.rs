@@ -41,11 +41,13 @@ pub(crate) fn note(store: &Store, instance: Instance, live: &StatusReply) -> Ins
 fn agent_below(pid: i32) -> Option<AgentBelow> {
     process::tree(pid).iter().find_map(|stat| {
         let number = u32::try_from(stat.pid).ok()?;
-        let home = process::in_environment(number, vars::HOME)?;
+        let environment = process::environment(number)?;
+        let home = process::variable(&environment, vars::HOME)?;
         KNOWN.iter().find_map(|agent| {
-            let moved = agent.moved_to(&|name| process::in_environment(number, name).map(Into::into));
+            let moved = agent.moved_to(&|name| process::variable(&environment, name).map(Into::into));
             let dir = moved.unwrap_or_else(|| agent.default_dir(home.as_ref()));
-            let mut ids = agent.open_in(&dir, stat.pid);
+            // Where it keeps no conversations, nothing of it has one open.
+            let mut ids = if dir.is_dir() { agent.open_in(&dir, stat.pid) } else { Vec::new() };
             ids.dedup();
             let id = ids.pop().filter(|_| ids.is_empty())?;
             Some(AgentBelow { agent: agent.name().to_owned(), id, extra: Extra::new() })

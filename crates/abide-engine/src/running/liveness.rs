@@ -18,7 +18,7 @@ pub fn of(store: &Store, instance: &Instance) -> Decided<Liveness> {
 
 /// The same, with tmux servers asked once for all instances.
 pub fn surveyed(store: &Store, instance: &Instance, survey: &Survey) -> Decided<Liveness> {
-    judged(store, instance, survey.at(connect::instance_dir(store, instance.id)).as_ref())
+    judged(store, instance, survey.of(store, instance).as_ref())
 }
 
 /// Whether the run of `instance` that `held` is about is alive.

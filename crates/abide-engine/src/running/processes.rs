@@ -70,6 +70,11 @@ impl SessionProcesses {
         Self { all, of }
     }
 
+    /// The instances that any of them is of.
+    pub fn instances(&self) -> impl Iterator<Item = InstanceId> {
+        self.of.iter().map(|(instance, _)| *instance)
+    }
+
     /// What is left of the sessions of `instance`, whose keeper is dead. What the operator spared is not among it, nor what
     /// that started.
     fn left_of(&self, instance: InstanceId, instance_dir: &InstanceDir) -> Vec<Stat> {

@@ -121,7 +121,16 @@ pub fn has_in_environment(pid: i32, marks: &[Vec<u8>]) -> bool {
 
 /// The value that the variable `name` had when the process was started, as text.
 pub fn in_environment(pid: u32, name: &str) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    variable(&environment(pid)?, name)
+}
+
+/// The variables that the process was started with, each `NAME=value`, with a NUL after each.
+pub fn environment(pid: u32) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ")).ok()
+}
+
+/// The value of the variable `name` in an [`environment`], as text.
+pub fn variable(environment: &[u8], name: &str) -> Option<String> {
     let mut variables = environment.split(|byte| *byte == 0);
     let value = variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
     Some(String::from_utf8_lossy(value).into_owned())
