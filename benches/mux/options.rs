@@ -16,6 +16,7 @@ Usage: cargo bench --bench mux -- [OPTIONS]
   --only NAMES      these only, of bare,abide,tmux,screen,dtach,abduco,shpool,zellij (default: all that are installed)
   --figures NAMES   these only, of throughput,detached,echo,tabs,ctrlc,attach,create,memory,idle (default: all)
   --rounds N        how often each takes its turn (default: 3)
+  --keys N          keys per round and condition (default: 500)
   --quick           small sizes and one round: whether it works, not how fast
   --abide PATH      the abide to measure (default: the one that cargo built, else the one on PATH)
   --install         apt-get install the peers that Debian has
@@ -130,6 +131,7 @@ pub fn parse(words: &[&str]) -> Result<Option<Options>> {
                     names(value()?, &FIGURES.iter().map(|figure| figure.name).collect::<Vec<_>>())?;
             }
             "--rounds" => options.scale.rounds = value()?.parse::<usize>()?.max(1),
+            "--keys" => options.scale.keys = value()?.parse::<u32>()?.max(1),
             "--abide" => options.abide = Some(std::path::absolute(value()?)?),
             "--json" => options.json = Some(value()?.into()),
             "--install" => options.install = true,
