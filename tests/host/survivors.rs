@@ -4,7 +4,9 @@ use std::process::Command;
 
 use abide_testkit::eventually;
 
-use crate::common::{Host, alive, host, in_pid_namespace, kill, wait_for_death, watched_host};
+use crate::common::{
+    Host, alive, host, in_pid_namespace, kill, unwatched_host, wait_for_death, watched_host,
+};
 
 /// An agent that does not hear that its terminal is gone, and a daemon beside it.
 const STUBBORN: &str = "trap '' HUP
@@ -167,7 +169,8 @@ fn what_may_have_outlived_a_keeper_out_of_sight_is_neither_joined_nor_left_behin
 
 #[test]
 fn the_operators_word_stands_for_what_is_out_of_sight() {
-    let mut host = host();
+    // A list where it ran would find out that it has ended.
+    let mut host = unwatched_host();
     let left = Survived::on(&mut host);
     left.end();
     let there = |args: &[&str]| ran(&mut in_pid_namespace(&host, args));
