@@ -271,6 +271,22 @@ fn a_plain_directory_keeps_no_more_than_the_general_limit_and_never_lets_work_go
     assert_eq!(states, ["restorable (kept)", "gone", "gone", "restorable (kept)"]);
 }
 
+#[test]
+fn a_limit_does_not_displace_what_the_operator_said_to_keep() {
+    let host = host_with_repo();
+    host.abide(["config", "set", "policy", "keep"]).ok();
+    host.abide(["config", "set", "keep_max", "1"]).ok();
+    let ids = [&["--keep"][..], &["--keep"], &[]].map(|flags| load(&host, flags));
+    for id in &ids {
+        host.abide(["send", id, "exit 0"]).ok();
+        eventually("it to be settled", || (host.state(id) != "active").then_some(()));
+    }
+    host.abide(["ls"]).ok();
+    let states: Vec<String> = ids.iter().map(|id| host.state(id)).collect();
+    assert_eq!(states, ["restorable (kept)", "restorable (kept)", "gone"]);
+    assert!(host.abide(["stop", &ids[0]]).ok().contains("was not running"));
+}
+
 /// Starts the stub, up to where its set-up command has made the file `begun`; who starts it, and the instance's id.
 fn load_until_set_up_begins(host: &Host) -> (Child, String) {
     let mut command = host.command(host.program());

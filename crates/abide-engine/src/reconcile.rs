@@ -165,6 +165,8 @@ fn trim_scope(store: &Store, scope: &LimitScope<'_>, mut kept: Vec<&Instance>, m
         Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost | Kept::SetupFailed) => {
             Verdict::Unknown
         }
+        // A limit that is set for all does not overrule what the operator said of this one.
+        _ if instance.policy == Some(Policy::Keep) => Verdict::Unknown,
         _ => trees::verdict(store, instance),
     };
     let verdicts: Vec<Verdict> = kept.iter().map(verdict).collect();

@@ -115,10 +115,8 @@ fn carry_out(plan: &Plan, context: &Context) -> VerbResult {
     });
     match failed {
         0 => Ok(()),
-        n => {
-            Err(CommandError::failed(format!("{n} could not be removed"))
-                .hint("`abide explain ID` says more"))
-        }
+        n => Err(CommandError::failed(format!("{n} could not be removed"))
+            .hint("correct what the messages above name, then run `abide prune` again")),
     }
 }
 

@@ -3,11 +3,11 @@
 use abide_engine::conversation::current;
 use abide_engine::end::finish::FinishOutcome;
 use abide_engine::end::stop;
-use abide_engine::running::daemons;
+use abide_engine::running::{daemons, liveness};
 use abide_engine::start::resume;
 use abide_engine::substrate;
 use abide_engine::target::{self, Target};
-use abide_model::{Doing, Instance, Safe, Session};
+use abide_model::{Doing, Instance, Liveness, Safe, Session, Status};
 use abide_wire::protocol::SessionStatus;
 
 use super::refuse_stopped;
@@ -73,6 +73,9 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
         current::look_closely(&context.store, &target.instance);
         return substrate::of(&context.store, id).end(&session).map_err(CommandError::failed);
     }
+    let liveness = liveness::of(&context.store, &target.instance).decision;
+    let was_over =
+        liveness == Liveness::Dead && !matches!(target.instance.status.status, Status::Starting { .. });
     see_to_daemons(&target.instance, args.spare_daemons, context)?;
     match stop::stop(&context.store, &context.config, id)? {
         FinishOutcome::Removed { because, .. } => {
@@ -83,7 +86,11 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
             let kept = context.store.read(id);
             let sessions = kept.iter().flat_map(|instance| &instance.sessions);
             sessions.filter_map(Session::told_below).for_each(|told| context.warn(&told));
-            context.printer.line(format!("{} is stopped and kept", id.display_name()))
+            let name = id.display_name();
+            context.printer.line(match was_over {
+                true => format!("{name} was not running; it is kept"),
+                false => format!("{name} is stopped and kept"),
+            })
         }
     }
 }
