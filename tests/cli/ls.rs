@@ -97,3 +97,17 @@ fn an_id_that_nothing_has_is_an_error_with_a_next_step() {
     let commands = verbs.map(|verb| format!("{verb} zzzzzzzz"));
     compare("unknown-id", &transcript(&sandbox(), &[], &commands.each_ref().map(String::as_str)));
 }
+
+#[test]
+fn a_home_that_nothing_can_be_started_in_is_refused_and_not_called_empty() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let sandbox = sandbox();
+    let home = sandbox.home();
+    let _ = std::fs::remove_dir_all(&home);
+    std::os::unix::fs::symlink("nowhere", &home).unwrap();
+    sandbox.abide(["ls"]).fails(1);
+    std::fs::remove_file(&home).unwrap();
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o1777)).unwrap();
+    assert!(sandbox.abide(["ls"]).fails(1).contains("chmod 700"));
+}

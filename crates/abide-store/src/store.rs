@@ -124,7 +124,7 @@ impl Store {
     /// yet will be neither.
     pub fn check_home(&self) -> Result<()> {
         match self.try_open_home() {
-            Err(Errno::NOENT) => Ok(()),
+            Err(Errno::NOENT | Errno::LOOP) => resolved_home(self.layout.home().to_owned()).map(drop),
             opened => {
                 refuse_if_others_may_write(&opened.doing("open", self.layout.home())?, self.layout.home())
             }

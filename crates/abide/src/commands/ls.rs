@@ -111,6 +111,9 @@ fn notes(listing: &InstanceList) -> Vec<String> {
 pub fn listing(within: Option<&Within>, context: &Context) -> VerbResult<InstanceList> {
     let entries = reconcile_beside(&context.store, &context.config, SettledElsewhere::Leave);
     let mut entries = entries?;
+    if entries.is_empty() {
+        context.store.check_home()?;
+    }
     if let Some(within) = within {
         entries.retain(|entry| entry.sound().is_none_or(|instance| within.holds(instance)));
     }
