@@ -1,7 +1,7 @@
 //! Setting, resetting and querying modes.
 
 use crate::modes::{self, MouseEncoding, MouseMode, TermMode};
-use crate::vt::Vt;
+use crate::vt::{Margins, Vt};
 
 /// The answers of DECRQM.
 const UNKNOWN: u8 = 0;
@@ -24,6 +24,7 @@ impl Vt {
             return;
         }
         match number {
+            3 => self.width_changed(),
             47 => self.show_alternate(on),
             1047 => self.alternate_1047(on),
             1048 if on => self.save_cursor(),
@@ -52,6 +53,13 @@ impl Vt {
             TermMode::InBandResize if on => self.report_size_in_band(),
             _ => {}
         }
+    }
+
+    /// DECCOLM: the width is the operator's to choose, but programs use it for what it does besides.
+    fn width_changed(&mut self) {
+        self.margins = Margins::whole(self.size);
+        self.clear_screen();
+        self.move_to(0, 0);
     }
 
     fn alternate_1047(&mut self, on: bool) {
