@@ -115,7 +115,6 @@ fn what_is_not_answered_is_unknown_and_never_ok() {
 #[test]
 fn a_service_that_takes_sessions_along_is_named() {
     let home = Home::Service { name: "ci.service".into(), kills: Some(true), manager: None };
-    let found =
-        logout(with(UnitMode::Auto, false), &PlacementFacts { home, ..facts(false, false) }, None);
+    let found = logout(with(UnitMode::Auto, false), &PlacementFacts { home, ..facts(false, false) }, None);
     assert!(found.grade == Grade::Warning && found.detail.contains("ends with ci.service"), "{found:?}");
 }
