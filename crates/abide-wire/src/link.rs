@@ -4,7 +4,7 @@
 //! extra descriptor: the system's limit on packet size is lower than what a large environment needs, and only
 //! root may raise it. Both ways the size is bounded, and what exceeds the bound is refused before it is sent.
 //!
-//! The same transport carries the launcher's first request to a new keeper (see [`abide_keeper`]).
+//! The same transport carries the launcher's first request to a new keeper (see `abide-keeper`).
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Write};

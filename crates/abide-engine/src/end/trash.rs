@@ -119,7 +119,7 @@ pub fn expired(
 }
 
 /// Purges what has had its time. Verbs that add to the trash, or to what will be there, call it; one that lists does not.
-/// Nothing is begun after [`PURGING`]; the next call goes on with the rest.
+/// Nothing is begun after `PURGING`; the next call goes on with the rest.
 pub fn purge_expired(store: &Store, config: &ConfigDir) {
     let Ok(settings) = config.load() else { return };
     let deadline = Instant::now() + PURGING;

@@ -32,7 +32,7 @@ pub fn beside(instance_dir: &Path, mounts: &[&Mount]) -> Result<Vec<String>, Git
     Ok(found)
 }
 
-/// Makes the repositories of `mounts` forget every other worktree in the instance directory, as [`release`](crate::removal::release()) does for
+/// Makes the repositories of `mounts` forget every other worktree in the instance directory, as [`release`](crate::release()) does for
 /// a mount's own.
 pub fn release_beside(instance_dir: &Path, mounts: &[&Mount], limit: Duration) -> Result<(), GitError> {
     let deadline = GitDeadline::within(limit);

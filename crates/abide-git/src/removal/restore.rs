@@ -30,7 +30,7 @@ pub struct RestoredTree {
     pub notices: Vec<String>,
 }
 
-/// Undoes a [`release`](crate::removal::release()) of the tree of `mount`. Called again after a crash, it finishes; called without
+/// Undoes a [`release`](crate::release()) of the tree of `mount`. Called again after a crash, it finishes; called without
 /// need, it does nothing.
 pub fn restore(instance_dir: &Path, mount: &Mount, limit: Duration) -> Result<RestoredTree, GitError> {
     match Site::of(instance_dir, mount) {
