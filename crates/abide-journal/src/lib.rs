@@ -362,7 +362,7 @@ fn allocate(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
-/// Renames a file that we cannot use: it may be somebody's, or worth a look.
+/// Renames a file that cannot be used: it may belong to another program, or be worth a look.
 pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     for n in 0..1000 {
         let mut name = path.as_os_str().to_owned();

@@ -1,4 +1,4 @@
-//! A session's screen for whoever asks: as text, with colours, or cell by cell.
+//! A session's screen as a reply: as text, with colours, or cell by cell.
 
 use std::ops::Range;
 
@@ -78,7 +78,7 @@ fn rows(term: &Term, ask: &Snapshot) -> Range<usize> {
     start..ask.max.map_or(end, |max| end.min(start.saturating_add(max.max(1))))
 }
 
-/// The snapshot of a screen that somebody else keeps: `output` draws it, and what scrolled off before it.
+/// The snapshot of a screen that another program keeps, as tmux does: `output` draws it, after what scrolled off before it.
 pub fn drawn_by(
     session: &SessionId,
     size: TerminalSize,

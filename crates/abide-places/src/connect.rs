@@ -1,4 +1,4 @@
-//! Reaching what runs: where an instance's instance directory is, and who serves it.
+//! Reaching what runs: where the directory of an instance is, and what serves it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::substrate::{self, NoAnswer};
 /// How long a capsule may take to answer a question.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The instance directory of an instance, as its capsule knows it.
+/// The directory of an instance, as its capsule knows it.
 pub fn instance_dir(store: &Store, id: InstanceId) -> InstanceDir {
     InstanceDir::new(store.layout().instance_dir(id))
 }

@@ -24,7 +24,7 @@ pub fn take_short_turns() -> io::Result<()> {
     #[allow(unsafe_code)]
     let result = unsafe {
         if libc::sched_getscheduler(0) != libc::SCHED_OTHER {
-            // Whoever started us with another policy knew why.
+            // Another policy was chosen on purpose.
             return Ok(());
         }
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0)

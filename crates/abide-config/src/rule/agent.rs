@@ -29,7 +29,7 @@ const ID: &str = "{id}";
 
 /// Words of a command line, one of them with the conversation's id in it.
 fn with_id(words: Vec<String>) -> Result<Vec<String>, Vec<Wrong>> {
-    // Without it the command would mean "the latest", which may be somebody else's conversation.
+    // Without it the command would mean "the latest", which may be the conversation of another session.
     match words.iter().any(|word| word.contains(ID)) {
         true => Ok(words),
         false => Err(vec![Wrong::because("does not say where the conversation's id goes")]),

@@ -93,7 +93,7 @@ pub(crate) fn forget_blank(store: &Store, instance: &Instance) {
     }
 }
 
-/// What is in the trash and has had its time, with the reason. With `until`, what is not measured by then counts as small.
+/// What the trash has held for long enough, or too much of, with the reason. With `until`, what is not measured by then counts as small.
 pub fn expired(
     store: &Store,
     settings: &Settings,
@@ -118,7 +118,8 @@ pub fn expired(
         .collect())
 }
 
-/// Purges what has had its time. Verbs that add to the trash, or to what will be there, call it; one that lists does not.
+/// Purges what the trash has held for long enough. Called by verbs that add to the trash or start something; a verb that
+/// lists purges nothing.
 /// Nothing is begun after `PURGING`; the next call goes on with the rest.
 pub fn purge_expired(store: &Store, config: &ConfigDir) {
     let Ok(settings) = config.load() else { return };

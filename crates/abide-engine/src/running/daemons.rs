@@ -102,7 +102,7 @@ pub fn beyond_session(store: &Store, id: InstanceId, session: SessionId) -> Vec<
 }
 
 /// Sees to it that `daemons` outlive the instance: they are written down, so that no sweep ends them, and moved out of the
-/// instance directory that ends with it.
+/// systemd scope that ends with it.
 pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(), Error> {
     let id = instance.id;
     if instance.recipe.place != Place::Host {
@@ -134,7 +134,7 @@ pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(
     if !processes().is_empty()
         && let Err(why) = host::move_spared(id, &processes)
     {
-        // They run on where they are; the instance directory stays for as long as they do.
+        // They run on where they are; the systemd scope stays for as long as they do.
         tracing::warn!(%id, "what is spared was not moved: {why}");
     }
     Ok(())

@@ -50,7 +50,7 @@ pub struct LaunchContext<'a> {
     pub progress: &'a dyn Fn(&str),
 }
 
-/// The field of the manifest that says whether the capsule has an instance directory of its own, and if not, why.
+/// The field of the manifest that says whether the capsule has a systemd scope of its own, and if not, why.
 pub const ISOLATION: &str = "isolation";
 
 /// An instance that runs.

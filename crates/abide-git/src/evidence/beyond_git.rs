@@ -9,7 +9,7 @@ use abide_sys::run::RunError;
 use crate::command::Git;
 use crate::evidence::ignored::{self, Stamp, Uncompared};
 
-/// What git has at the top of its directory, and what an agent leaves there that nobody wrote.
+/// What git keeps at the top of its directory, and what agents leave there by themselves.
 const GITS_OWN: &str = "\
     hooks info HEAD config config.worktree index packed-refs shallow objects refs reftable logs branches modules worktrees sequencer \
     AUTO_MERGE EDIT_DESCRIPTION ADD_EDIT.patch gc.pid gc.log lfs rr-cache svn annex opencode";

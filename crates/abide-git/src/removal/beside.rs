@@ -1,4 +1,4 @@
-//! What somebody made in an instance directory beside our trees. Other worktrees of the host's repository are given up and put back
+//! What was made in an instance directory beside our trees. Other worktrees of the host's repository are given up and put back
 //! with ours: it would go on naming a place that is gone, and hold the only index and HEAD of what is in the trash.
 
 use std::path::{Path, PathBuf};

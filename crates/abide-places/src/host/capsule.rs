@@ -29,7 +29,7 @@ const TO_STOP: Duration = Duration::from_secs(15);
 /// How long a mux may take to hear that its capsule is to stop.
 const TO_HEAR: Duration = Duration::from_secs(2);
 
-/// The capsule of an instance directory.
+/// The capsule that serves an instance directory.
 pub(crate) struct Capsule(pub InstanceDir);
 
 impl Substrate for Capsule {
@@ -47,7 +47,7 @@ impl Substrate for Capsule {
         Ok(connect::connect(&self.0)?.call(&GetStatus {}, PATIENCE)?)
     }
 
-    /// Asks through the mux, which tells whoever is attached; where that does not answer, asks the keeper by a signal.
+    /// Asks through the mux, which notifies the attached clients. If it does not answer, signals the keeper.
     fn stop(&self, reason: OperatorStop) -> bool {
         // Opened first: when its lock is free, it is gone but for a moment, and its record may be another's.
         let keeper =

@@ -95,7 +95,7 @@ impl SessionInPane {
         self.note(end)
     }
 
-    /// Writes down what whoever asks what the session is doing has to know. It runs without that, too.
+    /// Writes down what a verb needs to know to say what the session is doing. The session runs without that, too.
     fn note_launch(&self, held: &PaneSession) {
         let Order { generation, spec } = &self.order;
         let [parent, pid] = [std::process::id(), held.pid()].map(u32::cast_signed);
@@ -109,7 +109,7 @@ impl SessionInPane {
     fn show_past(&self) {
         if let Ok(past) = std::fs::read(self.instance_dir.scrollback(&self.order.spec.id)) {
             let mut terminal = io::stdout().lock();
-            // Whoever cannot be shown the past is still shown the present.
+            // A session without its past still starts.
             let _ = terminal
                 .write_all(&past)
                 .and_then(|()| terminal.write_all(b"\x1b[m\r\n"))

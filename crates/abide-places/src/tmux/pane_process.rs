@@ -52,7 +52,7 @@ pub struct LaunchSocket {
 }
 
 impl LaunchSocket {
-    /// Listens in the directory of `instance_dir`, which nobody serves.
+    /// Listens in `instance_dir`, which no process serves.
     pub fn open(instance_dir: &InstanceDir) -> io::Result<Self> {
         instance_dir.prepare_run()?;
         let (listener, file) = socket::bind(&instance_dir.run_dir())?;
