@@ -70,6 +70,8 @@ pub fn add_instance(sandbox: &Sandbox, change: impl FnOnce(&mut Instance)) -> In
             Ok::<_, abide_store::Error>(())
         })
         .unwrap();
+    // Lists are ordered by the time of creation, in milliseconds: the next instance gets a later one.
+    std::thread::sleep(std::time::Duration::from_millis(2));
     id
 }
 
