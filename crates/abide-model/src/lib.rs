@@ -6,12 +6,14 @@
 pub mod activity;
 pub mod brake;
 pub mod choice;
+pub mod container;
 pub mod conversation;
 pub mod decide;
 pub mod differences;
 pub mod evidence;
 pub mod id;
 pub mod instance;
+pub mod ladder;
 pub mod leaving;
 pub mod liveness;
 pub mod name;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Isolation, Place, Substrate};
+use crate::container::ContainerRecipe;
 use crate::differences::Configured;
 use crate::instance::Extra;
 use crate::words;
@@ -128,24 +129,6 @@ pub struct Mount {
     pub extra: Extra,
 }
 
-/// The image a container was made from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
-    /// The tag it was started by.
-    pub tag: String,
-    /// The content it had then.
-    pub digest: String,
-    /// The commit of the role it was built from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role_commit: Option<String>,
-    /// The base it was built on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
-    /// Fields of a newer abide.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
 /// Everything a start needs, as it was at the first one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipe {
@@ -156,9 +139,9 @@ pub struct Recipe {
     pub substrate: Substrate,
     /// The directory sessions start in.
     pub cwd: PathBuf,
-    /// What its container is made from.
+    /// What its container is made from, where it lives in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image: Option<Image>,
+    pub container: Option<ContainerRecipe>,
     /// The directories it is given.
     #[serde(default)]
     pub mounts: Vec<Mount>,
@@ -168,9 +151,6 @@ pub struct Recipe {
     /// Variables and where their values come from.
     #[serde(default)]
     pub env: BTreeMap<String, EnvRef>,
-    /// Further flags of the engine.
-    #[serde(default)]
-    pub run_flags: Vec<String>,
     /// What the configuration alone said at the launch, so that a resume can show what has changed in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configured: Option<Configured>,

@@ -2,5 +2,6 @@
 
 pub mod connect;
 pub mod host;
+pub mod place;
 pub mod substrate;
 pub mod tmux;
