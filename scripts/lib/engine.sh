@@ -66,31 +66,31 @@ bootstrap_debian() {
     as_root tar -C "$scratch/base" --exclude=./dev/* --exclude=./var/cache/* --exclude=./var/lib/apt/lists/* -c . >"$1"
 }
 
-# Makes the image `abide-test-systemd:$run`: the base, after scripts/lib/images/systemd.sh ran in it. It has a tag of the run's
-# own, and is removed with the run: on an engine that others use, too, nothing is left or taken away.
-make_systemd_image() {
-    cached systemd-image "$({ echo "$base_packages" && cat scripts/lib/images/systemd.sh; } | cache_key)" set_up_systemd &&
-        docker import "$cached" "abide-test-systemd:$run" >/dev/null
+# make_image NAME: makes the image `abide-test-NAME:$run`: the base, after scripts/lib/images/NAME.sh ran in it. It has a tag of the
+# run's own, and is removed with the run: on an engine that others use, too, nothing is left or taken away.
+make_image() {
+    cached "$1-image" "$({ echo "$base_packages" && cat "scripts/lib/images/$1.sh"; } | cache_key)" set_up_image "$1" &&
+        docker import "$cached" "abide-test-$1:$run" >/dev/null
 }
 
-set_up_systemd() {
-    local container
+set_up_image() {
+    local name=$1 archive=$2 container
     base_system || return 1
-    say "making the systemd image"
+    say "making the $name image"
     docker import "$cached" "abide-test-base:$run" >/dev/null || return 1
     container=$(docker create -i --label "abide-test-run=$run" "abide-test-base:$run" sh)
-    if ! docker start -ai "$container" <scripts/lib/images/systemd.sh >"$scratch/systemd-image.log" 2>&1; then
-        tail -n 20 "$scratch/systemd-image.log" >&2
+    if ! docker start -ai "$container" <"scripts/lib/images/$name.sh" >"$scratch/$name-image.log" 2>&1; then
+        tail -n 20 "$scratch/$name-image.log" >&2
         return 1
     fi
-    docker export "$container" >"$1"
+    docker export "$container" >"$archive"
 }
 
 # Removes what this run made on the engine, whether the engine is its own or not.
 clean_engine() {
     engine_answers || return 0
     docker ps -aq --filter "label=abide-test-run=$run" | xargs -r docker rm -f -v >/dev/null 2>&1 || true
-    docker image rm "abide-test-systemd:$run" "abide-test-base:$run" >/dev/null 2>&1 || true
+    docker image rm "abide-test-systemd:$run" "abide-test-box:$run" "abide-test-base:$run" >/dev/null 2>&1 || true
 }
 
 stop_engine() {
