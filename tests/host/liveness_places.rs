@@ -211,9 +211,10 @@ fn as_process_1_it_passes_a_stop_on() {
     command.arg(host.program()).args(["load", "stub", "--detach", "--name", "one"]);
     let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     eventually("the instance to run", || (host.state("one") == "active").then_some(()));
-    let inner =
-        eventually("process 1", || abide_sys::process::children(first.id().cast_signed()).first().copied());
-    kill("-TERM", inner.cast_unsigned());
+    let inner = eventually("process 1", || {
+        abide_sys::process::children(abide_sys::process::child_pid(&first)).first().copied()
+    });
+    kill("-TERM", inner.0);
     assert!(first.wait().unwrap().success());
     assert_eq!(host.state("one"), "restorable (stopped)");
 }

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use abide_model::Timestamp;
 use abide_model::conversation::{Begin, Located, TranscriptCandidate, Typed};
+use abide_model::{Pid, Timestamp};
 
 use crate::activity::ActivitySigns;
 use crate::argv::{self, Grammar};
@@ -104,7 +104,7 @@ pub trait Agent: Debug + Sync {
     }
 
     /// The conversations that process `pid` has open: usually one, or none as it keeps nothing open.
-    fn open_in(&self, config_dir: &Path, pid: i32) -> Vec<String> {
+    fn open_in(&self, config_dir: &Path, pid: Pid) -> Vec<String> {
         open::below(config_dir, pid).iter().filter_map(|path| self.named(path)).collect()
     }
 
@@ -150,7 +150,7 @@ pub trait Agent: Debug + Sync {
 
     /// The conversations that its running processes say they are in, each with the process. What a process of another
     /// program that has the same number by now would be in is not among them.
-    fn published(&self, _config_dir: &Path) -> Vec<(String, i32)> {
+    fn published(&self, _config_dir: &Path) -> Vec<(String, Pid)> {
         Vec::new()
     }
 

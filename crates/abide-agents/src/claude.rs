@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use abide_model::Timestamp;
 use abide_model::activity::Says;
 use abide_model::conversation::{Located, TranscriptCandidate};
+use abide_model::{Pid, Timestamp};
 use serde_json::Value;
 
 use crate::activity::{ActivitySigns, Statement, backwards, text_of};
@@ -98,14 +98,14 @@ impl Agent for Claude {
     }
 
     /// It keeps nothing open, but publishes which conversation each of its processes is in.
-    fn open_in(&self, config_dir: &Path, pid: i32) -> Vec<String> {
+    fn open_in(&self, config_dir: &Path, pid: Pid) -> Vec<String> {
         registry::read(&config_dir.join("sessions"), pid)
             .map(|entry| entry.conversation)
             .into_iter()
             .collect()
     }
 
-    fn published(&self, config_dir: &Path) -> Vec<(String, i32)> {
+    fn published(&self, config_dir: &Path) -> Vec<(String, Pid)> {
         registry::all(&config_dir.join("sessions"))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use abide_model::Timestamp;
 use abide_model::activity::Says;
 use abide_model::conversation::{Located, TranscriptCandidate};
+use abide_model::{Pid, Timestamp};
 use serde::Deserialize;
 
 use crate::activity::{ActivitySigns, Statement, backwards};
@@ -105,7 +105,7 @@ impl Agent for Copilot {
         file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(IN_USE))
     }
 
-    fn published(&self, config_dir: &Path) -> Vec<(String, i32)> {
+    fn published(&self, config_dir: &Path) -> Vec<(String, Pid)> {
         let Ok(root) = Root::open(config_dir) else { return Vec::new() };
         let sessions = root.dirs(&root.path().join("session-state")).unwrap_or_default();
         let open = |dir: &PathBuf| Some((id_of(dir)?, user_of(dir)?));
@@ -115,10 +115,10 @@ impl Agent for Copilot {
 
 /// The process that has the conversation in `dir` open: it leaves a file `inuse.<pid>.…` there, which stays when it is
 /// killed. A process that was started after the file was made only has the same number.
-fn user_of(dir: &Path) -> Option<i32> {
+fn user_of(dir: &Path) -> Option<Pid> {
     let marks = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let user = |mark: std::fs::DirEntry| {
-        let pid: i32 = mark.file_name().to_str()?.strip_prefix(IN_USE)?.split('.').next()?.parse().ok()?;
+        let pid: Pid = mark.file_name().to_str()?.strip_prefix(IN_USE)?.split('.').next()?.parse().ok()?;
         let made = mark.metadata().and_then(|meta| meta.modified()).ok()?;
         abide_sys::process::started(pid).is_some_and(|started| started <= made).then_some(pid)
     };

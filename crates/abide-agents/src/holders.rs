@@ -9,6 +9,7 @@ use abide_sys::process::{self, Stat};
 
 use crate::agent::Agent;
 use crate::argv::is_plain_id;
+use abide_model::Pid;
 use abide_model::conversation::Typed;
 
 /// A process that is in a conversation.
@@ -16,7 +17,7 @@ use abide_model::conversation::Typed;
 pub struct Holder {
     /// The agent's id of the conversation.
     pub id: String,
-    pub pid: i32,
+    pub pid: Pid,
     pub known_by: KnownBy,
 }
 
@@ -39,7 +40,7 @@ pub fn of(agent: &dyn Agent, config_dir: &Path) -> Vec<Holder> {
         .map(|(id, pid)| Holder { id: id.clone(), pid: *pid, known_by: KnownBy::Registry })
         .collect();
     let program = agent.program().as_bytes();
-    let own = std::process::id().cast_signed();
+    let own = process::own_pid();
     for stat in Stat::all().filter(|stat| !stat.is_dead() && stat.pid != own) {
         let argv = process::command_line(stat.pid);
         let runs_it = argv.iter().any(|word| contains(word, program));

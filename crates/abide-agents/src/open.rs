@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::real;
+use abide_model::Pid;
 
 /// The files below `dir` that process `pid` has open.
-pub(crate) fn below(dir: &Path, pid: i32) -> Vec<PathBuf> {
+pub(crate) fn below(dir: &Path, pid: Pid) -> Vec<PathBuf> {
     let dir = real(dir);
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
     let open = descriptors.flatten().filter_map(|descriptor| fs::read_link(descriptor.path()).ok());

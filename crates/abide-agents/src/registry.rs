@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use abide_model::Pid;
 use abide_model::activity::Says;
 use serde::Deserialize;
 
@@ -27,9 +28,9 @@ pub(crate) struct RegistryEntry {
 #[derive(Debug)]
 pub(crate) struct Registry {
     dir: PathBuf,
-    root: i32,
+    root: Pid,
     /// The process that has an entry, once it is known.
-    pid: Option<i32>,
+    pid: Option<Pid>,
 }
 
 #[derive(Deserialize)]
@@ -43,7 +44,7 @@ struct RegistryRecord {
 }
 
 impl Registry {
-    pub(crate) fn new(config_dir: &Path, root: i32) -> Self {
+    pub(crate) fn new(config_dir: &Path, root: Pid) -> Self {
         Self { dir: config_dir.join("sessions"), root, pid: None }
     }
 
@@ -64,11 +65,11 @@ impl Registry {
 }
 
 /// The entry of process `pid` in the registry `dir`.
-pub(crate) fn read(dir: &Path, pid: i32) -> Option<RegistryEntry> {
+pub(crate) fn read(dir: &Path, pid: Pid) -> Option<RegistryEntry> {
     let path = dir.join(format!("{pid}.json"));
     let record: RegistryRecord = serde_json::from_slice(&files::head(&path).ok()?).ok()?;
     // The entry of a process that was killed stays, and its number may be another's by now.
-    let process = abide_sys::process::identity(u32::try_from(pid).ok()?)?;
+    let process = abide_sys::process::identity(pid)?;
     let own = record.proc_start == process.start.to_string() && is_uuid(&record.session_id);
     own.then(|| RegistryEntry {
         statement: statement(record.status.as_deref(), record.waiting_for),
@@ -78,7 +79,7 @@ pub(crate) fn read(dir: &Path, pid: i32) -> Option<RegistryEntry> {
 }
 
 /// The conversations of all processes that have an entry in the registry `dir`.
-pub(crate) fn all(dir: &Path) -> Vec<(String, i32)> {
+pub(crate) fn all(dir: &Path) -> Vec<(String, Pid)> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".json")?.parse().ok());
     pids.filter_map(|pid| Some((read(dir, pid)?.conversation, pid))).collect()
@@ -107,8 +108,8 @@ fn statement(status: Option<&str>, waiting_for: Option<String>) -> Option<Statem
 }
 
 /// `root`, its first child, the first child of that, and so on.
-fn descent(root: i32) -> impl Iterator<Item = i32> {
-    let child = |pid: &i32| abide_sys::process::children(*pid).first().copied();
+fn descent(root: Pid) -> impl Iterator<Item = Pid> {
+    let child = |pid: &Pid| abide_sys::process::children(*pid).first().copied();
     std::iter::successors(Some(root), child).take(MAX_DEPTH)
 }
 
@@ -118,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    fn published(dir: &Path, pid: u32, start: u64, status: &str) {
+    fn published(dir: &Path, pid: Pid, start: u64, status: &str) {
         let record = serde_json::json!({
             "pid": pid, "sessionId": "25252525-4444-4444-8444-444444444444", "procStart": start.to_string(),
             "status": status, "waitingFor": "permission prompt", "statusUpdatedAt": 1_794_713_328_801_u64,
@@ -131,7 +132,7 @@ mod tests {
     fn an_entry_counts_while_its_very_process_runs() {
         let dir = tempfile::tempdir().unwrap();
         let me = abide_sys::process::this();
-        let mut registry = Registry::new(dir.path(), me.pid.cast_signed());
+        let mut registry = Registry::new(dir.path(), me.pid);
         assert!(registry.look().is_none());
         for (status, says) in [
             ("busy", Some(Says::Working)),
@@ -157,7 +158,7 @@ mod tests {
         let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         record.as_object_mut().unwrap().remove("statusUpdatedAt");
         fs::write(&path, record.to_string()).unwrap();
-        let entry = Registry::new(dir.path(), me.pid.cast_signed()).look().unwrap();
+        let entry = Registry::new(dir.path(), me.pid).look().unwrap();
         assert_eq!(entry.updated, fs::metadata(path).unwrap().modified().unwrap());
     }
 
@@ -167,11 +168,11 @@ mod tests {
         let mut wrapper = std::process::Command::new("sh");
         let wrapper = wrapper.args(["-c", "sh -c 'read line; :'; :"]).stdin(std::process::Stdio::piped());
         let mut wrapper = wrapper.spawn().unwrap();
-        let root = wrapper.id().cast_signed();
+        let root = abide_sys::process::child_pid(&wrapper);
         let deadline = std::time::Instant::now() + Duration::from_secs(20);
         let agent = loop {
             if let Some(pid) = descent(root).nth(1) {
-                break u32::try_from(pid).unwrap();
+                break pid;
             }
             assert!(std::time::Instant::now() < deadline, "the wrapper starts nothing");
         };

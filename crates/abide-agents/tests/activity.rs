@@ -39,7 +39,7 @@ impl Agent {
             rules,
         };
         let meta = serde_json::json!({ LAUNCH: launch });
-        let watcher = watch(Watched { pid: std::process::id().cast_signed(), meta: &meta }).unwrap();
+        let watcher = watch(Watched { pid: abide_sys::process::own_pid(), meta: &meta }).unwrap();
         Self { dir, watcher, now: Instant::now() }
     }
 
@@ -155,7 +155,7 @@ fn a_statement_is_as_old_as_its_first_time() {
 #[test]
 fn a_program_that_nobody_knows_is_not_watched() {
     let meta = serde_json::json!({ "agent": null, "shell": ["/bin/sh"] });
-    assert!(watch(Watched { pid: 1, meta: &meta }).is_none());
+    assert!(watch(Watched { pid: abide_model::Pid(1), meta: &meta }).is_none());
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn those_of_every_directory_are_found_with_where_each_was_held() {
 
 #[test]
 fn what_a_process_has_open_tells_its_conversation() {
-    let pid = std::process::id().cast_signed();
+    let pid = abide_sys::process::own_pid();
     for name in SEEN {
         let fixture = Fixture::new(name);
         let path = fixture.write("proj", A);

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use abide_model::session::{AgentBelow, Astray};
 use abide_model::session_end::Cut;
 use abide_model::{
-    DecidedBy, Doing, Instance, InstanceId, InstanceState, Liveness, Place, Session, Status, Timestamp,
+    DecidedBy, Doing, Instance, InstanceId, InstanceState, Liveness, Pid, Place, Session, Status, Timestamp,
 };
 use abide_store::{Store, StoreEntry};
 use abide_sys::clock;
@@ -101,7 +101,7 @@ pub struct SessionRow {
     /// How it ended, if it has: `exit 0`, `signal 9`.
     pub exit: Option<String>,
     /// Its process, while it runs.
-    pub pid: Option<i32>,
+    pub pid: Option<Pid>,
     /// Its terminal's title, while it runs.
     pub title: Option<String>,
     /// What it is doing, while it runs.
@@ -131,7 +131,7 @@ pub struct Damaged {
 pub struct Orphaned {
     /// The id of the instance.
     pub id: String,
-    pub pid: u32,
+    pub pid: Pid,
     /// The programs that run in it.
     pub programs: Vec<String>,
 }

@@ -5,11 +5,10 @@
 
 use std::{fmt, io};
 
-use abide_model::{Liveness, ProcessIdentity};
+use abide_model::{Liveness, Pid, ProcessIdentity};
 use abide_sys::atomic::{self, Durability};
 use abide_sys::process::{self, Stat, command_line, descendants};
 use abide_wire::instance_dir::InstanceDir;
-use rustix::process::getpid;
 
 use crate::holds_others;
 
@@ -38,19 +37,19 @@ impl fmt::Display for Daemon {
 ///
 /// What has left its session is a child of the holder and has no terminal; a session has one. Something that merely runs
 /// apart from its terminal, as the tools of some agents do, is still below its session.
-pub fn below(holder: i32) -> Vec<Daemon> {
+pub fn below(holder: Pid) -> Vec<Daemon> {
     let all = descendants(holder, |pid| holds_others(pid) || is_ours(pid));
-    let left = all.iter().filter(|process| process.parent == holder && process.foreground < 0);
+    let left = all.iter().filter(|process| process.parent == holder && process.foreground.is_none());
     let found = left.filter_map(|process| {
         let below = descendants(process.pid, holds_others).len();
-        let identity = process::identity(process.pid.cast_unsigned())?;
+        let identity = process::identity(process.pid)?;
         Some(Daemon { process: identity, name: process.name(), below })
     });
     found.collect()
 }
 
 /// Whether a process is part of the capsule itself.
-fn is_ours(pid: i32) -> bool {
+fn is_ours(pid: Pid) -> bool {
     command_line(pid).get(1).is_some_and(|word| word == b"capsule")
 }
 
@@ -70,13 +69,13 @@ pub fn spared(instance_dir: &InstanceDir) -> Vec<ProcessIdentity> {
 
 /// Whether `process` is one of `spared`.
 pub fn is_among(spared: &[ProcessIdentity], process: &Stat) -> bool {
-    let is_it = |one: &ProcessIdentity| one.pid.cast_signed() == process.pid && one.start == process.start;
+    let is_it = |one: &ProcessIdentity| one.pid == process.pid && one.start == process.start;
     spared.iter().any(is_it)
 }
 
 /// Everything that descends from this process, without `except`, what is `spared`, and what is below those.
-pub(crate) fn own_descendants(spared: &[ProcessIdentity], except: impl Fn(i32) -> bool) -> Vec<Stat> {
+pub(crate) fn own_descendants(spared: &[ProcessIdentity], except: impl Fn(Pid) -> bool) -> Vec<Stat> {
     let is_spared =
-        |pid: i32| !spared.is_empty() && Stat::read(pid).is_ok_and(|stat| is_among(spared, &stat));
-    descendants(getpid().as_raw_pid(), |pid| except(pid) || is_spared(pid))
+        |pid: Pid| !spared.is_empty() && Stat::read(pid).is_ok_and(|stat| is_among(spared, &stat));
+    descendants(process::own_pid(), |pid| except(pid) || is_spared(pid))
 }

@@ -7,9 +7,11 @@
 
 use std::time::{Duration, Instant};
 
-use abide_model::ProcessIdentity;
-use abide_sys::process::{Stat, command_line, descendants, has_in_environment, ignores};
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use abide_model::{Pid, ProcessIdentity};
+use abide_sys::process::{
+    Stat, command_line, descendants, has_in_environment, ignores, own_pid, send_signal,
+};
+use rustix::process::Signal;
 
 use crate::daemons::{self, Daemon};
 
@@ -50,8 +52,8 @@ impl Ending {
     /// Asks politely and sets the times for the rest.
     pub fn begin(scope: EndingScope, mux: Option<Pid>, grace: Duration, now: Instant) -> Self {
         let meant = survivors(&scope, mux);
-        let mut daemons = daemons::below(getpid().as_raw_pid());
-        daemons.retain(|daemon| meant.iter().any(|process| process.pid == daemon.process.pid.cast_signed()));
+        let mut daemons = daemons::below(own_pid());
+        daemons.retain(|daemon| meant.iter().any(|process| process.pid == daemon.process.pid));
         for process in meant {
             send(&process, Signal::TERM);
             send(&process, Signal::CONT);
@@ -91,7 +93,6 @@ impl Ending {
 }
 
 fn survivors(scope: &EndingScope, mux: Option<Pid>) -> Vec<Stat> {
-    let mux = mux.map(Pid::as_raw_pid);
     let spared = match scope {
         EndingScope::Everything { spared } => &spared[..],
         EndingScope::Session { .. } => &[],
@@ -100,11 +101,10 @@ fn survivors(scope: &EndingScope, mux: Option<Pid>) -> Vec<Stat> {
     match scope {
         EndingScope::Everything { .. } => ours,
         EndingScope::Session { leader, mark } => {
-            let leader = leader.as_raw_pid();
-            let below = descendants(leader, holds_others);
+            let below = descendants(*leader, holds_others);
             let belongs = |process: &Stat| {
-                process.pid == leader
-                    || process.session == leader
+                process.pid == *leader
+                    || process.session == *leader
                     || below.iter().any(|b| b.pid == process.pid)
                     || has_in_environment(process.pid, mark)
             };
@@ -115,7 +115,7 @@ fn survivors(scope: &EndingScope, mux: Option<Pid>) -> Vec<Stat> {
 
 /// Whether a process holds other instances: a keeper, or the tmux server that abide keeps sessions in. Whoever starts an
 /// instance from inside a session has it for a descendant, and does not take it along.
-pub fn holds_others(pid: i32) -> bool {
+pub fn holds_others(pid: Pid) -> bool {
     let line = command_line(pid);
     let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
     match words[..] {
@@ -127,5 +127,5 @@ pub fn holds_others(pid: i32) -> bool {
 
 fn send(process: &Stat, signal: Signal) {
     // The process may be gone by now, which is what we want of it.
-    let _ = Pid::from_raw(process.pid).map(|pid| kill_process(pid, signal));
+    let _ = send_signal(process.pid, signal);
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use abide_model::ProcessIdentity;
+use abide_model::{Pid, ProcessIdentity};
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::process::{Pidfd, descendants, identity};
 use abide_wire::link::{Link, LinkError};
@@ -36,8 +36,8 @@ pub(super) enum LaunchOrder {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum LaunchReply {
-    Up { pid: i32 },
-    Started { session_pid: i32 },
+    Up { pid: Pid },
+    Started { session_pid: Pid },
     AlreadyRunning,
     Failed { errno: i32, text: String },
 }
@@ -70,7 +70,7 @@ pub enum LaunchError {
 pub struct Launched {
     pub keeper: ProcessIdentity,
     /// The first session's process.
-    pub session_pid: i32,
+    pub session_pid: Pid,
 }
 
 /// A keeper that serves the instance and waits for its first session. Dropping this ends it without a trace.
@@ -90,7 +90,7 @@ impl Launching {
         let log = log.display().to_string();
         match receive(&link, &log, ANSWER_WITHIN)? {
             LaunchReply::Up { pid } => {
-                match u32::try_from(pid).ok().and_then(identity) {
+                match identity(pid) {
                     Some(keeper) => Ok(Self { link, keeper, log, patience: ANSWER_WITHIN }),
                     // It is gone already; its next word, if it left one, says why.
                     None => Err(receive(&link, &log, ANSWER_WITHIN).map_or_else(|error| error, refusal)),
@@ -135,10 +135,10 @@ fn end(keeper: &ProcessIdentity) {
     let Ok(process) = Pidfd::open(keeper) else { return };
     let asked = process.send(Signal::TERM).is_ok() && process.ends_within(END_WITHIN);
     if !asked {
-        let started = descendants(keeper.pid.cast_signed(), |_| false);
+        let started = descendants(keeper.pid, |_| false);
         let killed = process.send(Signal::KILL).is_ok() && process.ends_within(END_WITHIN);
-        tracing::warn!(keeper = keeper.pid, killed, "a keeper that does not answer was ended");
-        for left in started.iter().filter_map(|stat| identity(stat.pid.cast_unsigned())) {
+        tracing::warn!(keeper = %keeper.pid, killed, "a keeper that does not answer was ended");
+        for left in started.iter().filter_map(|stat| identity(stat.pid)) {
             let _ = Pidfd::open(&left).and_then(|left| left.send(Signal::KILL));
         }
     }

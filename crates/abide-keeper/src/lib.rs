@@ -24,8 +24,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use abide_model::vars;
+use abide_model::{Pid, vars};
 use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::process::{from_rustix, send_signal_to_group};
 use abide_sys::signals::{ArrivedSignal, SignalFd};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
@@ -33,7 +34,7 @@ use abide_wire::link::{LINK_VERSION, SessionInfo, ToKeeper, ToMux};
 use abide_wire::session::{ProcessExit, SessionId, SpawnSpec, TerminalSize};
 use abide_wire::socket::SocketFile;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Signal, WaitOptions, WaitStatus};
 
 pub use args::{ArgsError, Config, KeeperArgs, OWN_IMAGE};
 pub use ending::holds_others;
@@ -171,7 +172,7 @@ impl Keeper {
     fn reap(&mut self) -> io::Result<()> {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) => self.on_exit(pid, status),
+                Ok(Some((pid, status))) => self.on_exit(from_rustix(pid), status),
                 Ok(None) | Err(Errno::CHILD) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(err) => return Err(err.into()),
@@ -186,7 +187,7 @@ impl Keeper {
             (None, None) => return,
         };
         if self.mux.pid() == Some(pid) {
-            tracing::info!(pid = pid.as_raw_nonzero(), %exit, "the mux ended");
+            tracing::info!(%pid, %exit, "the mux ended");
             self.mux.was_reaped();
             // What it asked for before it died was promised to a client.
             self.hear_mux();
@@ -274,7 +275,7 @@ impl Keeper {
         }
         let (pid, master) = spawn::spawn(&spec)?;
         self.had_sessions = true;
-        self.record.session_started(&spec, pid.as_raw_pid().cast_unsigned());
+        self.record.session_started(&spec, pid);
         self.sessions.push(KeeperSession { spec, pid, master, exit: None });
         self.announce(self.sessions.len() - 1, request);
         Ok(pid)
@@ -331,7 +332,7 @@ impl Keeper {
             id: *id,
             name: name.clone(),
             program: argv.first().map(|program| program.as_path().display().to_string()).unwrap_or_default(),
-            pid: session.pid.as_raw_nonzero().get(),
+            pid: session.pid,
             size: present_size(&session.master),
             exited: session.exit.map(|(exit, _)| exit),
             meta: meta.clone(),
@@ -351,7 +352,7 @@ impl Keeper {
     fn signal(&self, id: &SessionId, signal: i32) {
         let Some(session) = self.living(id) else { return };
         let Some(signal) = Signal::from_named_raw(signal) else { return };
-        if let Err(err) = rustix::process::kill_process_group(session.pid, signal) {
+        if let Err(err) = send_signal_to_group(session.pid, signal) {
             tracing::warn!(session = %id, "cannot be signalled: {err}");
         }
     }

@@ -6,10 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use abide_model::Pid;
+use abide_sys::process::{child_pid, send_signal};
 use abide_sys::signals;
 use abide_wire::link::{Link, LinkError, ToKeeper, ToMux};
 use abide_wire::os_text::OsText;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// A mux that lived this long was healthy: its death starts no series.
@@ -115,7 +117,7 @@ impl Mux {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::from(theirs.into_fd())).stdout(Stdio::null());
         signals::start_fresh(&mut command);
-        let pid = Pid::from_child(&command.spawn()?);
+        let pid = child_pid(&command.spawn()?);
         self.running = Some(RunningMux {
             pid,
             link: Some(ours),
@@ -179,7 +181,7 @@ impl Mux {
     /// Ends the mux by force: it keeps nothing that the journal and the keeper do not have.
     pub fn abandon(&mut self, why: &str) {
         if let Some(RunningMux { pid, link: Some(_), .. }) = &self.running {
-            tracing::warn!(pid = pid.as_raw_nonzero(), why, "replacing the mux");
+            tracing::warn!(%pid, why, "replacing the mux");
         }
         self.cut_off();
     }
@@ -190,7 +192,7 @@ impl Mux {
         running.queue.clear();
         if !running.reaped {
             // If it has died already the signal does nothing: the number is its own until we reap it.
-            let _ = kill_process(running.pid, Signal::KILL);
+            let _ = send_signal(running.pid, Signal::KILL);
         }
     }
 

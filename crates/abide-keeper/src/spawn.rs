@@ -7,11 +7,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use abide_model::Pid;
+use abide_sys::process::child_pid;
 use abide_sys::signals;
 use abide_wire::session::{SpawnSpec, TerminalSize};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::Pid;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{InputModes, OptionalActions, Winsize};
 
@@ -75,7 +76,7 @@ pub(super) fn spawn(spec: &SpawnSpec) -> Result<(Pid, OwnedFd), SpawnError> {
         }
         SpawnError::new(&format!("cannot start {name}"), err)
     })?;
-    Ok((Pid::from_child(&child), master))
+    Ok((child_pid(&child), master))
 }
 
 /// Refuses what would be silently changed into something else on the way to the new process.

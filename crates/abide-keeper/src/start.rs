@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use abide_sys::crash;
+use abide_sys::process::own_pid;
 use abide_sys::signals::{self, SignalFd};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError};
 use abide_wire::{socket, supervisor_lock};
-use rustix::process::{Pid, getpid};
 
 use crate::args::Config;
 use crate::ending::{Ending, EndingScope};
@@ -97,14 +97,14 @@ impl Keeper {
     }
 
     fn start_first(&mut self, launcher: &Link) -> Result<(), StartError> {
-        launcher.send(&LaunchReply::Up { pid: getpid().as_raw_nonzero().get() }, &[])?;
+        launcher.send(&LaunchReply::Up { pid: own_pid() }, &[])?;
         let (LaunchOrder::Start { spec }, _) = launcher.recv()?.ok_or(StartError::Abandoned)?;
         let pid = self.spawn(*spec, None)?;
         crash::pause("keeper.start.spawned");
         // First of all: the launcher may read the record as soon as it is notified.
         self.save_record();
         // A launcher that is gone by now wanted the session to run, and it runs.
-        let _ = launcher.send(&LaunchReply::Started { session_pid: pid.as_raw_nonzero().get() }, &[]);
+        let _ = launcher.send(&LaunchReply::Started { session_pid: pid }, &[]);
         Ok(())
     }
 
@@ -115,10 +115,9 @@ impl Keeper {
         state.config.use_own_image();
         let mut sessions = Vec::with_capacity(state.sessions.len());
         for saved in state.sessions {
-            let pid = Pid::from_raw(saved.pid).ok_or(io::ErrorKind::InvalidData).map_err(io::Error::from)?;
             let master = upgrade::adopt(saved.master)?;
             let exit = saved.exit.map(|exit| (exit, Instant::now()));
-            sessions.push(KeeperSession { spec: saved.spec, pid, master, exit });
+            sessions.push(KeeperSession { spec: saved.spec, pid: saved.pid, master, exit });
         }
         tracing::info!(sessions = sessions.len(), version = env!("CARGO_PKG_VERSION"), "took over");
         let instance_dir = InstanceDir::new(state.config.instance_dir.as_path());
@@ -177,7 +176,7 @@ impl Keeper {
 /// Orphans of our sessions come to us instead of to init, which is how we can end them; PID 1 has them anyway.
 fn become_parent() -> io::Result<SignalFd> {
     let signals = SignalFd::block(&SIGNALS)?;
-    rustix::process::set_child_subreaper(Some(getpid()))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(signals)
 }
 

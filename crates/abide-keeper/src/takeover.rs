@@ -64,7 +64,7 @@ impl Keeper {
     fn state(&self) -> UpgradeState {
         let saved = |session: &KeeperSession| SavedSession {
             spec: session.spec.clone(),
-            pid: session.pid.as_raw_nonzero().get(),
+            pid: session.pid,
             master: session.master.as_raw_fd(),
             exit: session.exit.map(|(exit, _)| exit),
         };

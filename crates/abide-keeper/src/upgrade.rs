@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use abide_model::Pid;
 use abide_sys::run::{self, RunError};
 use abide_sys::signals;
 use abide_wire::exit_record::ExitRecord;
@@ -62,7 +63,7 @@ pub(super) struct UpgradeState {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SavedSession {
     pub spec: SpawnSpec,
-    pub pid: i32,
+    pub pid: Pid,
     pub master: RawFd,
     pub exit: Option<ProcessExit>,
 }

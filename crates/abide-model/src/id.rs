@@ -135,12 +135,31 @@ impl<'de> Deserialize<'de> for SessionId {
     }
 }
 
+/// The number of a process. 0 is the number of a process that has none here, such as one outside this container.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Pid(pub u32);
+
+impl fmt::Display for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Pid {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        word.parse().map(Self)
+    }
+}
+
 /// A process, distinguishable from a later one with the same number.
 ///
 /// A pid alone is reused; with its start time it is unique within a boot, and the boot id makes it unique for good.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProcessIdentity {
-    pub pid: u32,
+    pub pid: Pid,
     /// When it started, in clock ticks since boot.
     pub start: u64,
     /// The boot it belongs to.
@@ -175,6 +194,12 @@ mod tests {
         assert!(serde_json::from_str::<InstanceId>("\"k7p9m2xq\"").is_ok());
         assert!(serde_json::from_str::<InstanceId>("\"K7P9M2XQ\"").is_err());
         assert!(serde_json::from_str::<InstanceId>("\"ab-k7p9m2xq\"").is_err());
+    }
+
+    #[test]
+    fn a_process_number_is_a_bare_number_in_json() {
+        assert_eq!(serde_json::to_string(&Pid(42)).unwrap(), "42");
+        assert_eq!(serde_json::from_str::<Pid>("42").unwrap(), Pid(42));
     }
 
     #[test]

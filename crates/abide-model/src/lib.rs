@@ -40,7 +40,7 @@ pub use choice::{
 };
 pub use decide::Decided;
 pub use differences::{Configured, Difference};
-pub use id::{InstanceId, ProcessIdentity, SessionId};
+pub use id::{InstanceId, Pid, ProcessIdentity, SessionId};
 pub use instance::{Extra, Instance, LaunchScope};
 pub use liveness::{HostIdentity, Liveness};
 pub use prefix::{BadPrefixKey, PrefixKey};

@@ -77,7 +77,7 @@ mod tests {
     use crate::{Extra, ProcessIdentity, SessionId};
 
     fn kept() -> Instance {
-        let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
+        let by = ProcessIdentity { pid: crate::Pid(1), start: 2, boot: "b".into() };
         let mut recipe = Recipe::on_host("/unit/tree/shop".into());
         recipe.mounts.push(Mount {
             source: "/work/shop".into(),

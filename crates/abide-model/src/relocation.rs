@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn everything_below_the_old_directory_is_below_the_new_one_and_the_history_says_so() {
-        let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
+        let by = ProcessIdentity { pid: crate::Pid(1), start: 2, boot: "b".into() };
         let scope = LaunchScope::directory("/work/shop".into());
         let recipe = Recipe::on_host("/work/shop/src".into());
         let id = "k7p9m2xq".parse().unwrap();

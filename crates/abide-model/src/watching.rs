@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::SessionId;
 use crate::activity::ActivityEvidence;
+use crate::{Pid, SessionId};
 
 /// Knows the agent of one session, and interprets what it does.
 pub trait Watcher: std::fmt::Debug {
@@ -48,7 +48,7 @@ pub struct WatcherFindings {
 #[derive(Debug, Clone, Copy)]
 pub struct Watched<'a> {
     /// The first process of the session.
-    pub pid: i32,
+    pub pid: Pid,
     /// What the launcher passed on about it.
     pub meta: &'a serde_json::Value,
 }

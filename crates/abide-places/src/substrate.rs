@@ -11,7 +11,7 @@ use abide_client::{AttachEnd, AttachOptions, ClientError};
 use abide_config::Settings;
 use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
-use abide_model::{Instance, InstanceId, SessionId, Substrate as Wish};
+use abide_model::{Instance, InstanceId, Pid, SessionId, Substrate as Wish};
 use abide_store::Store;
 use abide_sys::run::RunError;
 use abide_wire::exit_record::ExitRecord;
@@ -54,7 +54,7 @@ pub trait Substrate {
     fn lock(&self) -> SupervisorLock;
 
     /// The processes that sessions, and whatever left them, are children of.
-    fn holders(&self) -> Vec<i32>;
+    fn holders(&self) -> Vec<Pid>;
 
     /// What the sessions are doing.
     fn status(&self) -> Result<StatusReply, NoAnswer>;

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use abide_model::{Liveness, vars};
+use abide_model::{Liveness, Pid, vars};
 use abide_sys::run::{self, RunError};
 use rustix::io::Errno;
 
@@ -211,7 +211,7 @@ impl TmuxServer {
     }
 
     /// Makes a session with its first window; gives the server's process.
-    pub fn new_session(&self, session: &NewSession<'_>, first: &Window<'_>) -> Result<u32, RunError> {
+    pub fn new_session(&self, session: &NewSession<'_>, first: &Window<'_>) -> Result<Pid, RunError> {
         let (cols, rows) = (session.size.0.to_string(), session.size.1.to_string());
         let mut new = words(["new-session", "-d", "-P", "-F", "#{pid}"]);
         new.extend(words(["-s", session.name, "-x", &cols, "-y", &rows]));

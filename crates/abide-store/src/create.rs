@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn instance(id: InstanceId) -> Instance {
-        let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
+        let by = ProcessIdentity { pid: abide_model::Pid(1), start: 2, boot: "b".into() };
         let scope = LaunchScope::directory("/work/shop".into());
         Instance::starting(
             id,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use abide_model::status::StatusRefusal;
-use abide_model::{InstanceId, Safe};
+use abide_model::{InstanceId, Pid, Safe};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
@@ -30,7 +30,7 @@ pub enum Error {
     Locked {
         path: PathBuf,
         /// Who holds the lock, where that is known.
-        holder: Option<u32>,
+        holder: Option<Pid>,
         /// How long we waited.
         waited: Duration,
     },
@@ -76,7 +76,7 @@ impl Error {
     }
 }
 
-fn in_use(holder: Option<u32>, waited: Duration) -> String {
+fn in_use(holder: Option<Pid>, waited: Duration) -> String {
     let waited = waited.as_secs();
     match holder {
         Some(pid) => format!(

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use abide_model::InstanceId;
+use abide_model::{InstanceId, Pid};
 use abide_sys::atomic;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -29,7 +29,7 @@ pub(crate) enum Hold {
 pub(crate) enum LockFailure {
     /// Another process held it all the time.
     Busy {
-        holder: Option<u32>,
+        holder: Option<Pid>,
     },
     /// There is no lock file, and none was to be made.
     Absent,
@@ -125,7 +125,7 @@ fn wait(file: OwnedFd, hold: Hold, patience: Duration) -> Result<OwnedFd, LockFa
 }
 
 /// The process that holds the lock, if the kernel shows it: some file systems show another device than they lock on.
-fn holder(file: &OwnedFd) -> Option<u32> {
+fn holder(file: &OwnedFd) -> Option<Pid> {
     let stat = rustix::fs::fstat(file).ok()?;
     let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let locked = format!("{major:02x}:{minor:02x}:{}", stat.st_ino);
@@ -134,7 +134,7 @@ fn holder(file: &OwnedFd) -> Option<u32> {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let is_flock = fields.next() == Some("FLOCK");
         let pid = fields.nth(2)?;
-        (is_flock && fields.next() == Some(&locked)).then(|| pid.parse().ok())?.filter(|pid| *pid > 0)
+        (is_flock && fields.next() == Some(&locked)).then(|| pid.parse().ok())?.filter(|pid| *pid > Pid(0))
     })
 }
 
@@ -153,7 +153,7 @@ mod tests {
         let held = take(&fd, Hold::Alone, NOW).ok().unwrap();
         for hold in [Hold::Alone, Hold::Shared] {
             match take(&fd, hold, Duration::from_millis(5)) {
-                Err(LockFailure::Busy { holder }) => assert_eq!(holder, Some(std::process::id())),
+                Err(LockFailure::Busy { holder }) => assert_eq!(holder, Some(abide_sys::process::own_pid())),
                 _ => panic!("it was taken twice"),
             }
         }

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     fn instance() -> Instance {
-        let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
+        let by = ProcessIdentity { pid: abide_model::Pid(1), start: 2, boot: "b".into() };
         let scope = LaunchScope::directory("/work/shop".into());
         let recipe = Recipe::on_host("/work/shop".into());
         let mut instance = Instance::starting(

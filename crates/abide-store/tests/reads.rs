@@ -17,7 +17,7 @@ fn a_listing_reads_every_manifest_once_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("home")).unwrap();
     for bits in 0..UNITS {
-        let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
+        let by = ProcessIdentity { pid: abide_model::Pid(1), start: 2, boot: "b".into() };
         let (id, scope) = (InstanceId::from_bits(bits), LaunchScope::directory("/work/shop".into()));
         let recipe = Recipe::on_host("/work/shop".into());
         let instance = Instance::starting(id, scope, "default".into(), recipe, by, Timestamp(1000));

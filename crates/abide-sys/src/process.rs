@@ -1,17 +1,19 @@
 //! Who a process is, so that a later one with the same number is not taken for it, and whom it belongs to.
 
+mod pid;
 mod signal;
 mod stat;
 
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use abide_model::{Liveness, ProcessIdentity};
+use abide_model::{Liveness, Pid, ProcessIdentity};
 use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::test_kill_process;
 
 use crate::host::boot_id;
 
+pub use pid::{child_pid, from_rustix, own_pid, send_signal, send_signal_to_group, to_rustix};
 pub use signal::{Pidfd, QueuedSignal};
 pub use stat::{
     Stat, children, command_line, descendants, environment, has_in_environment, ignores, in_environment,
@@ -20,12 +22,12 @@ pub use stat::{
 
 /// This process. Where `/proc` cannot be read the start time is 0, which [`alive`] answers with "cannot tell".
 pub fn this() -> ProcessIdentity {
-    let pid = std::process::id();
+    let pid = own_pid();
     identity(pid).unwrap_or_else(|| ProcessIdentity { pid, start: 0, boot: boot_id().to_owned() })
 }
 
 /// The process that has the number `pid` now, if there is one that can be seen.
-pub fn identity(pid: u32) -> Option<ProcessIdentity> {
+pub fn identity(pid: Pid) -> Option<ProcessIdentity> {
     match look(pid) {
         ProcessState::Running { start } => Some(ProcessIdentity { pid, start, boot: boot_id().to_owned() }),
         ProcessState::Ended | ProcessState::Unclear => None,
@@ -33,7 +35,7 @@ pub fn identity(pid: u32) -> Option<ProcessIdentity> {
 }
 
 /// When the process that has the number `pid` now was started, by the wall clock; `None` where that cannot be found out.
-pub fn started(pid: i32) -> Option<SystemTime> {
+pub fn started(pid: Pid) -> Option<SystemTime> {
     let ticks = Stat::read(pid).ok().filter(|stat| !stat.is_dead())?.start;
     let booted = std::fs::read_to_string("/proc/stat").ok()?;
     let booted: u64 = booted.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
@@ -62,14 +64,13 @@ enum ProcessState {
     Unclear,
 }
 
-fn look(pid: u32) -> ProcessState {
-    let Ok(pid) = i32::try_from(pid) else { return ProcessState::Ended };
+fn look(pid: Pid) -> ProcessState {
     match Stat::read(pid) {
         Ok(stat) if stat.is_dead() => ProcessState::Ended,
         Ok(stat) => ProcessState::Running { start: stat.start },
         Err(err) if err.kind() == io::ErrorKind::InvalidData => ProcessState::Unclear,
         // A /proc that hides other users' processes, or that is not there, says "no such file" about the living too.
-        Err(_) => match Pid::from_raw(pid).map(test_kill_process) {
+        Err(_) => match to_rustix(pid).map(test_kill_process) {
             Some(Err(Errno::SRCH)) | None => ProcessState::Ended,
             Some(_) => ProcessState::Unclear,
         },
@@ -110,11 +111,11 @@ mod tests {
     fn a_process_that_ended_is_dead_before_and_after_it_is_reaped() {
         let mut sleeper = std::process::Command::new("sh");
         let mut child = sleeper.args(["-c", "read x"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let it = identity(child.id()).unwrap();
+        let it = identity(child_pid(&child)).unwrap();
         assert_eq!(alive(&it), Liveness::Alive);
         child.kill().unwrap();
         // Waits for the end without reaping, so that the zombie can be looked at.
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
         let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
         rustix::process::waitid(rustix::process::WaitId::Pid(pid), ended).unwrap();
         assert_eq!(alive(&it), Liveness::Dead, "a zombie was taken for a process");

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{PidfdFlags, Signal, pidfd_open};
 
 use crate::poll::{self, PollFd, PollFlags};
+use crate::process::{child_pid, send_signal_to_group};
 use crate::signals;
 
 /// More output than this is an error: a program gone wild must not fill our memory, and a part must not be taken for all.
@@ -135,9 +136,7 @@ fn name_of(command: &Command) -> String {
 }
 
 fn kill_group(child: &Child) {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(pid, Signal::KILL);
-    }
+    let _ = send_signal_to_group(child_pid(child), Signal::KILL);
 }
 
 /// Reads both streams until the command has ended; `None` if that takes past `deadline`.
@@ -145,8 +144,7 @@ fn kill_group(child: &Child) {
 /// The end of the *process* counts, not the end of the streams: a daemon that the command left behind may hold those
 /// open for ever.
 fn collect(child: &mut Child, deadline: Instant) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
-    let ended = pidfd_open(pid, PidfdFlags::empty())?;
+    let ended = pidfd_open(rustix::process::Pid::from_child(child), PidfdFlags::empty())?;
     let mut streams = (Stream::new(child.stdout.take()), Stream::new(child.stderr.take()));
     for fd in [streams.0.fd(), streams.1.fd()].into_iter().flatten() {
         rustix::io::ioctl_fionbio(fd, true)?;
@@ -258,8 +256,7 @@ mod tests {
         let mut cmd = command("bash", ["-c", "sleep 60 & echo $!"]);
         let out = output(&mut cmd, Duration::from_secs(20)).unwrap();
         assert!(out.status.success());
-        let pid = Pid::from_raw(out.text().parse().unwrap()).unwrap();
-        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+        crate::process::send_signal(out.text().parse().unwrap(), Signal::KILL).unwrap();
     }
 
     /// Not a test of its own: where the test below starts it, it is the process that is killed while it waits for a command.
@@ -279,7 +276,7 @@ mod tests {
         caller.args(["--exact", "run::tests::waits_for_a_command"]).env("PID_FILE", &file);
         let mut caller = caller.stdout(Stdio::null()).spawn().unwrap();
         let deadline = Instant::now() + LONG;
-        let pid: u32 = loop {
+        let pid: abide_model::Pid = loop {
             let written = std::fs::read_to_string(&file).unwrap_or_default();
             match written.trim().parse() {
                 Ok(pid) if written.ends_with('\n') => break pid,

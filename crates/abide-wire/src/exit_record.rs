@@ -7,7 +7,7 @@
 use std::io;
 use std::time::Duration;
 
-use abide_model::ProcessIdentity;
+use abide_model::{Pid, ProcessIdentity};
 use abide_sys::atomic::{self, Durability};
 use abide_sys::{clock, process};
 use serde::{Deserialize, Serialize};
@@ -139,7 +139,7 @@ impl ExitRecord {
     }
 
     /// Notes that a session runs as process `pid`.
-    pub fn session_started(&mut self, spec: &SpawnSpec, pid: u32) {
+    pub fn session_started(&mut self, spec: &SpawnSpec, pid: Pid) {
         self.sessions.retain(|session| session.id != spec.id);
         if self.sessions.len() >= MAX_SESSIONS
             && let Some(oldest) = self.sessions.iter().position(|session| session.exit.is_some())

@@ -12,6 +12,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
+use abide_model::Pid;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -90,7 +91,7 @@ pub struct SessionInfo {
     /// The program it was started with.
     pub program: String,
     /// Its process, which is also its process group and its terminal's session.
-    pub pid: i32,
+    pub pid: Pid,
     /// The PTY's present size.
     pub size: TerminalSize,
     /// How it ended, if it has.

@@ -14,6 +14,7 @@ mod frame;
 mod requests;
 mod verb;
 
+use abide_model::Pid;
 use serde::{Deserialize, Serialize};
 
 pub use attach::{Attach, Bye, ByeReason, Colors, Resize, TerminalTrait};
@@ -43,7 +44,7 @@ pub struct Hello {
     #[serde(default)]
     pub version: String,
     #[serde(default)]
-    pub pid: i32,
+    pub pid: Pid,
     /// The run of the instance, as far as the sender knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
@@ -55,7 +56,7 @@ impl Hello {
         Self {
             protocol: VERSIONS.to_vec(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            pid: std::process::id().cast_signed(),
+            pid: abide_sys::process::own_pid(),
             generation: None,
         }
     }

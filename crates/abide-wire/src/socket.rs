@@ -12,6 +12,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use abide_model::Pid;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{
     RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -100,12 +101,12 @@ fn require_own_user(stream: &UnixStream) -> io::Result<()> {
 pub fn is_neighbour(stream: &UnixStream) -> bool {
     let processes = |whose: &str| fs::read_link(format!("/proc/{whose}/ns/pid")).ok();
     let ours = processes("self");
-    ours.is_some() && ours == processes(&peer_pid(stream).to_string())
+    ours.is_some() && ours == peer_pid(stream).and_then(|peer| processes(&peer.to_string()))
 }
 
-/// The process on the other side; 0 where it cannot be seen from here.
-pub fn peer_pid(stream: &UnixStream) -> i32 {
-    peer(stream).map_or(0, |peer| peer.pid)
+/// The process on the other side; `None` where it cannot be seen from here.
+pub fn peer_pid(stream: &UnixStream) -> Option<Pid> {
+    peer(stream).ok().and_then(|peer| u32::try_from(peer.pid).ok()).filter(|pid| *pid > 0).map(Pid)
 }
 
 /// Not rustix's `socket_peercred`: it takes the peer's pid to be non-zero, and to a capsule in a container every client

@@ -95,7 +95,7 @@ fn every_event() -> Vec<Event> {
         id: session(),
         name: "n".into(),
         program: "p".into(),
-        pid: 7,
+        pid: abide_model::Pid(7),
         size: TerminalSize::default(),
         title: "t".into(),
         cwd: Some("/".into()),

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use abide_keeper::holds_others;
+use abide_model::Pid;
 use abide_sys::poll::{self, PollFd, PollFlags};
-use abide_sys::process::children;
+use abide_sys::process::{children, own_pid, send_signal};
 use abide_sys::signals::SignalFd;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process};
+use rustix::process::{Signal, WaitOptions};
 
 /// How long what follows the last instance, such as its finaliser, may take.
 const TO_FINISH: Duration = Duration::from_secs(20);
@@ -16,7 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Stays for as long as instances run, if this is process 1: reaps what ends, and passes a stop on.
 pub fn stay() {
-    if std::process::id() != 1 || supervisors().is_empty() {
+    if own_pid() != Pid(1) || supervisors().is_empty() {
         return;
     }
     // If even stderr cannot be written, there is no way left to report that.
@@ -40,8 +41,8 @@ pub fn stay() {
         let _ = poll::wait(&mut [PollFd::new(&signals, PollFlags::IN)], Some(Instant::now() + LOOK_AGAIN));
         while let Ok(Some(signal)) = signals.next() {
             if signal != Signal::CHILD.as_raw() {
-                for pid in supervisors().into_iter().filter_map(Pid::from_raw) {
-                    let _ = kill_process(pid, Signal::TERM);
+                for pid in supervisors() {
+                    let _ = send_signal(pid, Signal::TERM);
                 }
             }
         }
@@ -60,6 +61,6 @@ fn reap() -> bool {
 }
 
 /// Our children that hold instances: keepers, and the tmux server that abide keeps sessions in.
-fn supervisors() -> Vec<i32> {
-    children(1).into_iter().filter(|pid| holds_others(*pid)).collect()
+fn supervisors() -> Vec<Pid> {
+    children(Pid(1)).into_iter().filter(|pid| holds_others(*pid)).collect()
 }

@@ -8,10 +8,10 @@ mod tail;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use abide_model::Timestamp;
 use abide_model::activity::{ActivityEvidence, SETTLE, Says, Source};
 use abide_model::conversation::Located;
 use abide_model::watching::{HookReport, Watched, Watcher, WatcherFindings, WatcherInput};
+use abide_model::{Pid, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -131,7 +131,7 @@ fn evidence(
 }
 
 impl AgentWatcher {
-    fn new(agent: Option<&'static dyn Agent>, launch: AgentLaunch, pid: i32) -> Self {
+    fn new(agent: Option<&'static dyn Agent>, launch: AgentLaunch, pid: Pid) -> Self {
         let signs = agent.map_or(ActivitySigns::NONE, |agent| agent.profile().signs);
         let own = Rules::deserialize(&launch.rules).unwrap_or_default();
         let rules = own.or(Rules::parse(signs.rules).unwrap_or_default());

@@ -3,7 +3,7 @@
 
 use abide_agents::KNOWN;
 use abide_model::session::AgentBelow;
-use abide_model::{Extra, Instance, Session, vars};
+use abide_model::{Extra, Instance, Pid, Session, vars};
 use abide_store::Store;
 use abide_sys::process;
 use abide_wire::protocol::StatusReply;
@@ -38,10 +38,9 @@ pub(crate) fn note(store: &Store, instance: Instance, live: &StatusReply) -> Ins
 }
 
 /// The nearest agent that runs in or below process `pid`, if it is in one conversation.
-fn agent_below(pid: i32) -> Option<AgentBelow> {
+fn agent_below(pid: Pid) -> Option<AgentBelow> {
     process::tree(pid).iter().find_map(|stat| {
-        let number = u32::try_from(stat.pid).ok()?;
-        let environment = process::environment(number)?;
+        let environment = process::environment(stat.pid)?;
         let home = process::variable(&environment, vars::HOME)?;
         KNOWN.iter().find_map(|agent| {
             let moved = agent.moved_to(&|name| process::variable(&environment, name).map(Into::into));

@@ -10,7 +10,7 @@ use abide_agents::{Agent, FirstTurn, Located};
 use abide_model::conversation::{self, Arrival, Discovery, Follow, Sighting};
 use abide_model::session::{Astray, AstrayReason, Origin, Setup};
 use abide_model::watching::INFERRED;
-use abide_model::{Conversation, Decided, Extra, Instance, Session};
+use abide_model::{Conversation, Decided, Extra, Instance, Pid, Session};
 use abide_store::{Error, Store};
 use abide_sys::clock;
 use abide_wire::protocol::StatusReply;
@@ -165,8 +165,8 @@ fn sightings(
 
 /// The one conversation that the process, or the nearest of its descendants that has any, has open. An agent may run
 /// another one as a tool, whose conversation is not the session's.
-fn open(agent: &dyn Agent, setup: &Setup, pid: i32, with_descendants: bool) -> Option<String> {
-    let ids = |pids: &[i32]| {
+fn open(agent: &dyn Agent, setup: &Setup, pid: Pid, with_descendants: bool) -> Option<String> {
+    let ids = |pids: &[Pid]| {
         let mut ids: Vec<_> = pids.iter().flat_map(|pid| agent.open_in(&setup.config_dir, *pid)).collect();
         ids.sort_unstable();
         ids.dedup();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use abide_agents::Agent;
 use abide_agents::holders::{self, Holder, KnownBy};
-use abide_model::{InstanceId, SessionId, vars};
+use abide_model::{InstanceId, Pid, SessionId, vars};
 use abide_sys::process;
 
 use crate::conversation::claims::{Claims, Who};
@@ -17,7 +17,7 @@ pub enum HeldBy {
     Session(String),
     Process {
         agent: String,
-        pid: i32,
+        pid: Pid,
         /// The session that it runs in, if it runs in one.
         within: Option<String>,
     },
@@ -81,8 +81,7 @@ fn has_left(holder: &Holder, within: Option<Who>, claims: &Claims) -> bool {
 }
 
 /// The session that process `pid` was started in.
-fn session_of(pid: i32) -> Option<(InstanceId, SessionId)> {
-    let pid = u32::try_from(pid).ok()?;
+fn session_of(pid: Pid) -> Option<(InstanceId, SessionId)> {
     let instance = process::in_environment(pid, vars::ABIDE_INSTANCE)?.parse().ok()?;
     let session = process::in_environment(pid, vars::ABIDE_SESSION)?.parse().ok()?;
     Some((instance, session))

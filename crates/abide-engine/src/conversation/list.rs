@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use abide_agents::{Chosen, KNOWN, TranscriptCandidate};
 use abide_config::Settings;
-use abide_model::{Conversation, Instance, Session, Timestamp};
+use abide_model::{Conversation, Instance, Pid, Session, Timestamp};
 use abide_store::{Error, Store};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub struct ConversationRow {
     pub claim: ConversationClaim,
     pub session: Option<String>,
     /// The process that is in it, if that is known and no session is bound to it.
-    pub process: Option<i32>,
+    pub process: Option<Pid>,
     /// Sessions that were seen in it, though they are bound to another one.
     pub astray: Vec<String>,
 }

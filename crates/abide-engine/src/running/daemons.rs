@@ -2,7 +2,7 @@
 
 use abide_keeper::daemons::{self, Daemon};
 use abide_model::liveness::SupervisorLock;
-use abide_model::{Extra, Instance, InstanceId, Liveness, Place, SessionId, vars};
+use abide_model::{Extra, Instance, InstanceId, Liveness, Pid, Place, SessionId, vars};
 use abide_places::host::{self, scope};
 use abide_store::Store;
 use abide_sys::process::{self, descendants, in_environment};
@@ -60,12 +60,12 @@ pub fn beyond_sessions(store: &Store, id: InstanceId) -> BeyondSessions {
     let instance_dir = connect::instance_dir(store, id);
     let left = SessionProcesses::look().leftovers(id, &instance_dir);
     let daemon = |left: Leftover| {
-        let process = process::identity(left.pid.cast_unsigned())?;
+        let process = process::identity(left.pid)?;
         Some(Daemon { process, name: left.name, below: 0 })
     };
     if held.lock() != SupervisorLock::Free {
         let holders = held.holders();
-        let supervised: Vec<i32> = holders.iter().flat_map(|holder| generations(*holder)).flatten().collect();
+        let supervised: Vec<Pid> = holders.iter().flat_map(|holder| generations(*holder)).flatten().collect();
         // What the set-up command left was never below a holder. Without a holder it cannot be told from a session.
         let outside = left.into_iter().filter(|left| !holders.is_empty() && !supervised.contains(&left.pid));
         let outside = outside.filter_map(daemon);
@@ -80,11 +80,11 @@ pub fn beyond_sessions(store: &Store, id: InstanceId) -> BeyondSessions {
 
 /// The processes that the last run started as its sessions, and what is below them, as far as they live; `None` where it
 /// is not on record which those are.
-fn session_processes(instance_dir: &InstanceDir) -> Option<Vec<i32>> {
+fn session_processes(instance_dir: &InstanceDir) -> Option<Vec<Pid>> {
     let record = ExitRecord::read(instance_dir).ok().flatten()?;
     let first: Option<Vec<_>> = record.sessions.into_iter().map(|session| session.process).collect();
     let alive = first?.into_iter().filter(|first| process::alive(first) == Liveness::Alive);
-    Some(alive.flat_map(|first| generations(first.pid.cast_signed())).flatten().collect())
+    Some(alive.flat_map(|first| generations(first.pid)).flatten().collect())
 }
 
 /// The daemons that ending session `session` of the instance `id` ends too: those that were first started in it, and all
@@ -120,13 +120,11 @@ pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(
         instance.extra.insert(SPARED.to_owned(), names.into());
         Ok(())
     })?;
-    let processes = || -> Vec<u32> {
+    let processes = || -> Vec<Pid> {
         let with_below = |daemon: &Daemon| {
             let pid = daemon.process.pid;
-            let below = descendants(pid.cast_signed(), |_| false);
-            std::iter::once(pid)
-                .chain(below.into_iter().map(|stat| stat.pid.cast_unsigned()))
-                .collect::<Vec<_>>()
+            let below = descendants(pid, |_| false);
+            std::iter::once(pid).chain(below.into_iter().map(|stat| stat.pid)).collect::<Vec<_>>()
         };
         let all = daemons.iter().flat_map(with_below);
         all.filter(|pid| scope::own_unit(*pid).is_some()).collect()

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use abide_keeper::{LaunchError, daemons, holds_others};
 use abide_model::liveness::SupervisorLock;
-use abide_model::{InstanceId, vars};
-use abide_sys::process::{Stat, command_line, in_environment};
+use abide_model::{InstanceId, Pid, vars};
+use abide_sys::process::{Stat, command_line, in_environment, own_pid, send_signal};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::supervisor_lock::supervisor_lock;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::error::Error;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// `root` and what descends from it, generation by generation.
-pub(crate) fn generations(root: i32) -> Vec<Vec<i32>> {
+pub(crate) fn generations(root: Pid) -> Vec<Vec<Pid>> {
     let family: Vec<Stat> = Stat::all().collect();
     let mut generations = vec![vec![root]];
     while let Some(last) = generations.last().filter(|last| !last.is_empty()) {
@@ -31,8 +31,8 @@ pub(crate) fn generations(root: i32) -> Vec<Vec<i32>> {
 
 /// The instance in a session of which process `pid` was started, as its environment says. What is abide itself, such as the
 /// capsule of an instance that was started from inside, is of none.
-fn instance_of(pid: i32) -> Option<InstanceId> {
-    let named = in_environment(pid.cast_unsigned(), vars::ABIDE_INSTANCE)?;
+fn instance_of(pid: Pid) -> Option<InstanceId> {
+    let named = in_environment(pid, vars::ABIDE_INSTANCE)?;
     let command = command_line(pid);
     let words: Vec<&[u8]> = command.iter().skip(1).take(2).map(Vec::as_slice).collect();
     let own =
@@ -43,7 +43,7 @@ fn instance_of(pid: i32) -> Option<InstanceId> {
 /// A process that has outlived the capsule of its instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Leftover {
-    pub pid: i32,
+    pub pid: Pid,
     /// The name of its program.
     pub name: String,
 }
@@ -63,7 +63,7 @@ pub struct SessionProcesses {
 
 impl SessionProcesses {
     pub fn look() -> Self {
-        let own = std::process::id().cast_signed();
+        let own = own_pid();
         let all: Vec<Stat> = Stat::all().collect();
         let living = all.iter().filter(|process| process.pid != own && !process.is_dead());
         let of = living.filter_map(|process| Some((instance_of(process.pid)?, *process))).collect();
@@ -84,7 +84,7 @@ impl SessionProcesses {
             return left;
         }
         let spared = daemons::spared(instance_dir);
-        let exempt: Vec<i32> = self
+        let exempt: Vec<Pid> = self
             .all
             .iter()
             .filter(|process| daemons::is_among(&spared, process))
@@ -115,31 +115,25 @@ pub(crate) fn end_leftovers(
     let left = SessionProcesses::look().leftovers(instance, instance_dir);
     left.iter().for_each(|left| tracing::warn!(%instance, "ending what an earlier run left behind: {left}"));
     if !left.is_empty() {
-        end(left.iter().map(|left| left.pid).collect());
+        end(&left.iter().map(|left| left.pid).collect::<Vec<_>>());
     }
     Ok(left)
 }
 
 /// Ends the set-up command that `starter` runs for `instance`. No session is among what descends from a starter.
-pub(crate) fn end_set_up(starter: u32, instance: InstanceId) {
-    let Ok(starter) = i32::try_from(starter) else { return };
-    end(generations(starter)
-        .into_iter()
-        .skip(1)
-        .flatten()
-        .filter(|pid| instance_of(*pid) == Some(instance))
-        .collect());
+pub(crate) fn end_set_up(starter: Pid, instance: InstanceId) {
+    let below = generations(starter).into_iter().skip(1).flatten();
+    end(&below.filter(|pid| instance_of(*pid) == Some(instance)).collect::<Vec<_>>());
 }
 
 /// Ends processes: asked to at first.
-fn end(pids: Vec<i32>) {
-    let left: Vec<Pid> = pids.into_iter().filter_map(Pid::from_raw).collect();
-    send(&left, Signal::TERM);
+fn end(pids: &[Pid]) {
+    send(pids, Signal::TERM);
     let deadline = Instant::now() + GRACE;
-    let runs = |pid: &Pid| Stat::read(pid.as_raw_pid()).is_ok_and(|process| !process.is_dead());
-    while left.iter().any(runs) {
+    let runs = |pid: &Pid| Stat::read(*pid).is_ok_and(|process| !process.is_dead());
+    while pids.iter().any(runs) {
         if Instant::now() > deadline {
-            send(&left, Signal::KILL);
+            send(pids, Signal::KILL);
             return;
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -149,7 +143,7 @@ fn end(pids: Vec<i32>) {
 fn send(pids: &[Pid], signal: Signal) {
     for pid in pids {
         // It may be gone by now, which is what is wanted of it.
-        let _ = kill_process(*pid, signal);
+        let _ = send_signal(*pid, signal);
     }
 }
 
@@ -170,7 +164,7 @@ mod tests {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         // Until it has spoken it may still be a copy of this process.
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
-        let counts = instance_of(child.id().cast_signed()) == Some(id);
+        let counts = instance_of(abide_sys::process::child_pid(&child)) == Some(id);
         child.kill().unwrap();
         child.wait().unwrap();
         counts

@@ -2,7 +2,7 @@
 
 use abide_keeper::holds_others;
 use abide_model::placement::{self, Exposure, Fate, Protection};
-use abide_model::{InstanceId, Liveness, UnitMode};
+use abide_model::{InstanceId, Liveness, Pid, UnitMode};
 use abide_places::host::scope::{ScopeOutcome, own_unit};
 use abide_places::host::{Inspector, Login, move_instance, move_server};
 use abide_store::Store;
@@ -19,7 +19,7 @@ pub struct InstanceProtection {
     pub decision: Protection,
     /// What the operator should know and do; `None` where nothing ends it.
     pub exposure: Option<Exposure>,
-    supervisor: u32,
+    supervisor: Pid,
     in_tmux: bool,
 }
 
@@ -78,9 +78,9 @@ pub fn protect(store: &Store, id: InstanceId, mode: UnitMode) -> Result<Option<S
 
 /// The supervisor and everything that runs in its instance. Other instances that were started from inside stay where they
 /// are.
-fn of_supervisor(supervisor: u32) -> Vec<u32> {
-    let below = process::descendants(supervisor.cast_signed(), holds_others);
-    let pids = below.into_iter().map(|stat| stat.pid.cast_unsigned());
+fn of_supervisor(supervisor: Pid) -> Vec<Pid> {
+    let below = process::descendants(supervisor, holds_others);
+    let pids = below.into_iter().map(|stat| stat.pid);
     std::iter::once(supervisor).chain(pids).collect()
 }
 

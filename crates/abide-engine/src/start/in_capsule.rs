@@ -43,7 +43,7 @@ pub(super) fn launch(
         launching = begin()?;
     }
     let launched = launching.start(spec)?;
-    tracing::info!(id = %instance.id, keeper = launched.keeper.pid, session = launched.session_pid, "started");
+    tracing::info!(id = %instance.id, keeper = %launched.keeper.pid, session = %launched.session_pid, "started");
     start_others(ctx, instance, report);
     Ok(isolation)
 }

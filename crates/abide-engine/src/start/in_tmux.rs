@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 
 use abide_keeper::LaunchError;
-use abide_model::{Instance, Liveness, SessionId, vars};
+use abide_model::{Instance, Liveness, Pid, SessionId, vars};
 use abide_places::connect;
 use abide_places::host::scope::{self, ScopeOutcome};
 use abide_places::tmux::pane_process::{LaunchSocket, Order, WaitingPane};
@@ -48,8 +48,8 @@ pub(super) fn launch(
 }
 
 /// Puts a server that was just started where it survives, and looks where one is that was found.
-fn place(ctx: &LaunchContext<'_>, server: u32, found: bool, panes: &[WaitingPane]) -> ScopeOutcome {
-    let pids: Vec<u32> = panes.iter().map(|pane| pane.pid).collect();
+fn place(ctx: &LaunchContext<'_>, server: Pid, found: bool, panes: &[WaitingPane]) -> ScopeOutcome {
+    let pids: Vec<Pid> = panes.iter().map(|pane| pane.pid).collect();
     match found {
         true => scope::placement_of(server, ctx.settings.unit),
         false => scope::place_server(server, &pids, ctx.settings.unit, ctx.settings.linger),
@@ -60,7 +60,7 @@ fn write_down(
     instance_dir: &InstanceDir,
     instance: &Instance,
     server: &TmuxServer,
-    pid: u32,
+    pid: Pid,
 ) -> Result<(), Error> {
     let keeper = process::identity(pid).ok_or_else(|| failed("its server exited immediately"))?;
     let mut record = ExitRecord::running(instance.generation, keeper);
@@ -101,7 +101,7 @@ fn open(
     instance: &Instance,
     server: &TmuxServer,
     specs: &[SpawnSpec],
-) -> Result<u32, Error> {
+) -> Result<Pid, Error> {
     let (name, home) = (instance.id.display_name(), ctx.store.layout().home());
     let enter = |session: Option<SessionId>| -> Vec<OsString> {
         let words = ["capsule", "enter", instance.id.as_str()].map(OsString::from).into_iter();
@@ -128,7 +128,7 @@ fn open(
         size: (ctx.size.cols, ctx.size.rows),
         scrollback: ctx.settings.scrollback,
     };
-    let mut pid = 0;
+    let mut pid = Pid::default();
     for (index, spec) in specs.iter().enumerate() {
         let argv = enter(Some(spec.id));
         let window = Window { name: &spec.name, cwd: spec.cwd.as_path(), argv: &argv };
@@ -153,7 +153,7 @@ fn begin(
         };
         let order = Order { generation: instance.generation, spec: spec.clone() };
         match panes.swap_remove(place).start(&order) {
-            Ok(pid) => tracing::info!(id = %instance.id, session = %spec.id, pid, "started in tmux"),
+            Ok(pid) => tracing::info!(id = %instance.id, session = %spec.id, %pid, "started in tmux"),
             Err(why) if index == 0 => {
                 return Err(LaunchError::Failed { errno: 0, text: why.to_string() }.into());
             }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use abide_model::{Instance, SessionId};
 use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::process::{child_pid, own_pid, send_signal_to_group};
 use abide_sys::signals::{self, SignalFd, TerminalSignals};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::error::Error;
 use crate::running::processes;
@@ -48,10 +49,8 @@ pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
     let cut = listen(&child, output, &taken.fd, ctx.progress)
         .unwrap_or_else(|error| Some(format!("cannot be watched: {error}")));
     if let Some(why) = cut {
-        processes::end_set_up(std::process::id(), id);
-        if let Some(group) = pid(&child) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        processes::end_set_up(own_pid(), id);
+        let _ = send_signal_to_group(child_pid(&child), Signal::KILL);
         let _ = child.wait();
         return Err(failed(format!("{why}; `abide resume {id}` runs it again")));
     }
@@ -63,10 +62,6 @@ pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
     }
 }
 
-fn pid(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
-}
-
 /// Tells what the command says until it has ended; or gives why it has to be ended.
 fn listen(
     child: &Child,
@@ -74,7 +69,7 @@ fn listen(
     signals: &SignalFd,
     told: &dyn Fn(&str),
 ) -> io::Result<Option<String>> {
-    let ended = pidfd_open(pid(child).ok_or(io::ErrorKind::InvalidInput)?, PidfdFlags::empty())?;
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     rustix::io::ioctl_fionbio(&output, true)?;
     let deadline = Instant::now() + LIMIT;
     let (mut output, mut line) = (Some(output), Vec::new());

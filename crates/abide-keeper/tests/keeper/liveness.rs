@@ -47,7 +47,7 @@ fn a_keeper_that_does_not_answer_is_ended() {
     let argv = [exe(), "capsule".into(), "keeper".into()];
     let launching = Launching::begin(&argv, capsule.config.clone(), &capsule.file("log")).unwrap();
     let keeper = launching.keeper().clone();
-    send_signal(keeper.pid.cast_signed(), Signal::STOP);
+    send_signal(keeper.pid, Signal::STOP);
     let started = launching.with_patience(Duration::from_millis(50)).start(shell("a", "exec sleep 1000"));
     assert!(matches!(started, Err(LaunchError::NoAnswer(..))), "{started:?}");
     assert_eq!(process::alive(&keeper), Liveness::Dead);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use abide_journal::{Chunk, Journal};
 use abide_model::SessionId;
+use abide_sys::process;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError, SessionInfo, ToKeeper, ToMux};
 use abide_wire::protocol::{
@@ -229,8 +230,8 @@ impl Mux {
         StatusReply {
             generation: self.generation,
             version: String::new(),
-            keeper_pid: rustix::process::getppid().unwrap().as_raw_nonzero().get(),
-            mux_pid: std::process::id() as i32,
+            keeper_pid: process::from_rustix(rustix::process::getppid().unwrap()),
+            mux_pid: process::own_pid(),
             attached: 0,
             focused: None,
             awake: None,

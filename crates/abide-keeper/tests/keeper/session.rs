@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
 
+use abide_model::Pid;
+use abide_sys::process;
 use serde::{Deserialize, Serialize};
 
 pub fn run(part: &str, args: &[&str]) {
@@ -96,10 +98,10 @@ impl Stream {
 pub struct Report {
     pub env: Vec<(String, String)>,
     pub descriptors: Vec<u32>,
-    pub pid: i32,
-    pub session: i32,
-    pub group: i32,
-    pub foreground: i32,
+    pub pid: Pid,
+    pub session: Pid,
+    pub group: Pid,
+    pub foreground: Pid,
     pub cwd: String,
     pub cols: u16,
     pub rows: u16,
@@ -129,10 +131,10 @@ fn report(file: &Path) {
     let report = Report {
         env: std::env::vars().collect(),
         descriptors,
-        pid: std::process::id() as i32,
-        session: rustix::process::getsid(None).unwrap().as_raw_nonzero().get(),
-        group: rustix::process::getpgrp().as_raw_nonzero().get(),
-        foreground: rustix::termios::tcgetpgrp(terminal).unwrap().as_raw_nonzero().get(),
+        pid: process::own_pid(),
+        session: process::from_rustix(rustix::process::getsid(None).unwrap()),
+        group: process::from_rustix(rustix::process::getpgrp()),
+        foreground: process::from_rustix(rustix::termios::tcgetpgrp(terminal).unwrap()),
         cwd: std::env::current_dir().unwrap().display().to_string(),
         cols: size.ws_col,
         rows: size.ws_row,

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_keeper::{Config, LaunchError, Launched, Launching};
-use abide_model::{Liveness, ProcessIdentity};
+use abide_model::{Liveness, Pid, ProcessIdentity};
 use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{CallError, Connection, GetStatus, StatusReply};
 use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 pub const CALL: Duration = Duration::from_secs(20);
@@ -63,12 +63,12 @@ pub fn shell(name: &str, script: &str) -> SpawnSpec {
     spec(name, &["sh", "-c", script])
 }
 
-pub fn send_signal(pid: i32, signal: Signal) {
-    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+pub fn send_signal(pid: Pid, signal: Signal) {
+    process::send_signal(pid, signal).unwrap();
 }
 
-pub fn is_running(pid: i32) -> bool {
-    process::identity(pid.cast_unsigned()).is_some()
+pub fn is_running(pid: Pid) -> bool {
+    process::identity(pid).is_some()
 }
 
 pub struct Capsule {
@@ -117,8 +117,8 @@ impl Capsule {
         std::fs::read_to_string(self.file("log")).unwrap_or_default()
     }
 
-    pub fn keeper_pid(&self) -> i32 {
-        self.keeper.as_ref().unwrap().pid.cast_signed()
+    pub fn keeper_pid(&self) -> Pid {
+        self.keeper.as_ref().unwrap().pid
     }
 
     /// A connection to whichever mux runs now or next.
@@ -154,12 +154,12 @@ impl Drop for Capsule {
         }
         let Some(keeper) = &self.keeper else { return };
         if process::alive(keeper) == Liveness::Alive {
-            let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::TERM);
+            let _ = process::send_signal(keeper.pid, Signal::TERM);
             let deadline = Instant::now() + Duration::from_secs(10);
             while process::alive(keeper) == Liveness::Alive && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            let _ = kill_process(Pid::from_raw(keeper.pid.cast_signed()).unwrap(), Signal::KILL);
+            let _ = process::send_signal(keeper.pid, Signal::KILL);
         }
     }
 }

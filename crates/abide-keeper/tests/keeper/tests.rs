@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use abide_journal::{Chunk, Recovered};
 use abide_keeper::{KeeperArgs, LaunchError, Launching};
-use abide_model::Liveness;
 use abide_model::liveness::SupervisorLock;
+use abide_model::{Liveness, Pid};
 use abide_sys::process;
 use abide_testkit::cannot_run;
 use abide_wire::exit_record::{ExitRecord, StopReason};
@@ -170,7 +170,7 @@ fn a_second_keeper_on_the_same_unit_gives_way() {
     let second = capsule.try_launch(shell("b", "exec sleep 1000"));
     assert!(matches!(second, Err(LaunchError::AlreadyRunning)), "{second:?}");
     let status = capsule.status();
-    assert_eq!(status.keeper_pid.cast_unsigned(), first.keeper.pid);
+    assert_eq!(status.keeper_pid, first.keeper.pid);
     assert_eq!(status.sessions.len(), 1);
 }
 
@@ -306,7 +306,7 @@ fn what_a_mux_asked_for_before_it_died_is_done() {
 }
 
 /// The processes whose parent is `pid`, with their state.
-fn children(pid: i32) -> Vec<(i32, char)> {
+fn children(pid: Pid) -> Vec<(Pid, char)> {
     let stat = |entry: fs::DirEntry| {
         let number = entry.file_name().to_str()?.parse().ok()?;
         let text = fs::read_to_string(entry.path().join("stat")).ok()?;
@@ -323,7 +323,7 @@ fn orphans_are_adopted_and_reaped() {
         shell("a", "(setsid sleep 1000 & echo $! >orphan.new; mv orphan.new orphan); exec sleep 1000");
     spec.cwd = capsule.path().as_os_str().into();
     capsule.launch(spec);
-    let orphan: i32 =
+    let orphan: Pid =
         wait_for("the orphan", || fs::read_to_string(capsule.file("orphan")).ok()?.trim().parse().ok());
     let keeper = capsule.keeper_pid();
     wait_for("the adoption", || children(keeper).iter().any(|(pid, _)| *pid == orphan).then_some(()));
@@ -624,14 +624,14 @@ fn as_pid_1_it_reaps_serves_and_stops() {
     let log = fs::File::create(capsule.file("log")).unwrap();
     let mut outer = KilledOnDrop(command.stdin(Stdio::null()).stderr(log).spawn().unwrap());
     wait_for("the socket", || capsule.instance_dir.run_dir().join("sock").exists().then_some(()));
-    assert_eq!(capsule.status().keeper_pid, 1);
+    assert_eq!(capsule.status().keeper_pid, Pid(1));
     let mut spec = shell("a", "(setsid sh -c 'exit 0' &); sleep 0.1; echo reaped; exec sleep 1000");
     spec.env.push(("HOME".into(), "/".into()));
     capsule.connect().call(&Spawn { spec: Box::new(spec), focus: false }, CALL).unwrap();
     wait_for("the session", || journaled_so_far(&capsule, "a").contains("reaped").then_some(()));
-    let init = children(outer.0.id() as i32)[0].0;
+    let init = children(process::child_pid(&outer.0))[0].0;
     assert!(children(init).iter().all(|(_, state)| *state != 'Z'));
-    let identity = process::identity(init.cast_unsigned()).unwrap();
+    let identity = process::identity(init).unwrap();
     send_signal(init, Signal::TERM);
     assert_eq!(outer.0.wait().unwrap().code(), Some(0));
     assert!(process::alive(&identity) == Liveness::Dead);

@@ -5,7 +5,7 @@ use super::*;
 use crate::status::{Ending, Gone, Kept};
 
 fn me() -> ProcessIdentity {
-    ProcessIdentity { pid: 1, start: 2, boot: "b".into() }
+    ProcessIdentity { pid: crate::Pid(1), start: 2, boot: "b".into() }
 }
 
 fn fresh() -> Instance {

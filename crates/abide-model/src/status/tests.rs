@@ -2,11 +2,11 @@ use super::*;
 use crate::choice::Choice;
 
 fn who() -> ProcessIdentity {
-    ProcessIdentity { pid: 7, start: 1, boot: "b".into() }
+    ProcessIdentity { pid: crate::Pid(7), start: 1, boot: "b".into() }
 }
 
 fn someone_else() -> ProcessIdentity {
-    ProcessIdentity { pid: 8, start: 2, boot: "b".into() }
+    ProcessIdentity { pid: crate::Pid(8), start: 2, boot: "b".into() }
 }
 
 const NO: &str = "refused";

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use abide_model::Pid;
 use abide_wire::protocol::{
     Bye, ByeReason, Event, EventKind, EventMessage, FrameDecoder, FrameKind, MAX_CLIENT_FRAME, ReplyTo,
     RequestRefusal, encode, encode_json, error_code,
@@ -86,7 +87,7 @@ pub(crate) struct Client {
     passed: Option<OwnedFd>,
     out: Outgoing,
     /// The process on the other side; 0 where it cannot be seen from here.
-    pub peer: i32,
+    pub peer: Option<Pid>,
     /// It has said hello.
     pub greeted: bool,
     /// It is dropped if it has not said hello by then.

@@ -1,6 +1,8 @@
 //! What the control requests do.
 
 use abide_journal::snapshot;
+use abide_model::Pid;
+use abide_sys::process;
 use abide_term::input::keys;
 use abide_wire::link::ToKeeper;
 use abide_wire::mux_options::LiveSettings;
@@ -119,8 +121,8 @@ impl Server {
         StatusReply {
             generation: self.generation,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            keeper_pid: rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get()),
-            mux_pid: std::process::id().cast_signed(),
+            keeper_pid: rustix::process::getppid().map_or_else(Pid::default, process::from_rustix),
+            mux_pid: process::own_pid(),
             attached: self.attached(),
             focused: self.layout.current().map(|tab| tab.focused),
             awake: self.awake.held().map(str::to_owned),

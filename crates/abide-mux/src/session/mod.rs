@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use abide_journal::rebuild::{self, OldScreen, RebuiltJournal};
 use abide_journal::{Journal, SyncJob};
+use abide_model::Pid;
 use abide_model::watching::Watched;
 use abide_term::input::tokens::{FOCUS_IN, FOCUS_OUT};
 use abide_term::{Rgb, Term, TermEvent};
@@ -54,7 +55,7 @@ pub(crate) struct MuxSession {
     pub id: SessionId,
     pub name: String,
     pub program: String,
-    pub pid: i32,
+    pub pid: Pid,
     pub meta: serde_json::Value,
     pub term: Term,
     pub earlier_run: EarlierRun,

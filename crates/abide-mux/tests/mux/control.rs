@@ -52,7 +52,7 @@ fn the_status_tells_of_every_session_in_the_order_of_its_tabs() {
     assert_eq!((status.attached, status.generation), (0, 1));
     assert_eq!(status.focused, Some(id("main")));
     assert!(status.sessions.iter().all(|session| session.journaled && session.exit.is_none()));
-    assert_eq!(status.keeper_pid.cast_unsigned(), capsule.keeper.as_ref().unwrap().pid);
+    assert_eq!(status.keeper_pid, capsule.keeper.as_ref().unwrap().pid);
 }
 
 fn a_snapshot_shows_the_screen_in_each_form_and_the_past_on_demand() {
@@ -367,7 +367,7 @@ fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
         id: id("late"),
         name: "late".into(),
         program: "late".into(),
-        pid: 1,
+        pid: abide_model::Pid(1),
         size: TerminalSize::default(),
         exited: None,
         meta: serde_json::Value::Null,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use abide_keeper::{Config, Launched, Launching};
-use abide_model::{Liveness, ProcessIdentity};
+use abide_model::{Liveness, Pid, ProcessIdentity};
 use abide_sys::process;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::{LiveSettings, MuxOptions};
@@ -14,7 +14,7 @@ use abide_wire::protocol::{
     WaitReply,
 };
 use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 pub const CALL: Duration = Duration::from_secs(20);
@@ -74,8 +74,8 @@ pub fn shell(name: &str, script: &str) -> SpawnSpec {
     spec(name, &["sh", "-c", script])
 }
 
-pub fn send_signal(pid: i32, signal: Signal) {
-    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+pub fn send_signal(pid: Pid, signal: Signal) {
+    process::send_signal(pid, signal).unwrap();
 }
 
 pub struct Capsule {
@@ -187,13 +187,12 @@ impl Drop for Capsule {
         }
         let Some(keeper) = &self.keeper else { return };
         if process::alive(keeper) == Liveness::Alive {
-            let pid = Pid::from_raw(keeper.pid.cast_signed()).unwrap();
-            let _ = kill_process(pid, Signal::TERM);
+            let _ = process::send_signal(keeper.pid, Signal::TERM);
             let deadline = Instant::now() + Duration::from_secs(10);
             while process::alive(keeper) == Liveness::Alive && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            let _ = kill_process(pid, Signal::KILL);
+            let _ = process::send_signal(keeper.pid, Signal::KILL);
         }
     }
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use abide_client as client;
 use abide_client::{AttachEnd, AttachMode, AttachOptions};
+use abide_model::Pid;
+use abide_sys::process;
 use abide_term::{Options, Term};
 use abide_wire::instance_dir::InstanceDir;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -172,7 +174,7 @@ impl Terminal {
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {
-        send_signal(self.client.id().cast_signed(), signal);
+        send_signal(process::child_pid(&self.client), signal);
     }
 
     /// What it is called in the file system.
@@ -185,8 +187,8 @@ impl Terminal {
         stat[stat.rfind(')').unwrap() + 2..].starts_with('T')
     }
 
-    pub fn client_pid(&self) -> i32 {
-        self.client.id().cast_signed()
+    pub fn client_pid(&self) -> Pid {
+        process::child_pid(&self.client)
     }
 
     /// Waits for the client's end, and gives how it says that it ended.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use abide_model::activity::Background;
+use abide_model::{Pid, activity::Background};
 use abide_testkit::SmallDisk;
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::mux_options::MuxOptions;
@@ -71,7 +71,7 @@ fn stalled(capsule: &Capsule) -> std::os::unix::net::UnixStream {
     stream
 }
 
-pub fn resident_kib(pid: i32) -> u64 {
+pub fn resident_kib(pid: Pid) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
@@ -238,7 +238,7 @@ fn a_mux_that_is_told_to_go_is_replaced_unnoticed() {
     assert!(!capsule.log().contains("WARN"), "{}", capsule.log());
 }
 
-pub fn wake_ups(pid: i32) -> u64 {
+pub fn wake_ups(pid: Pid) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let lines = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
     lines.map(|(_, count)| count.trim().parse::<u64>().unwrap()).sum()

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use abide_model::ProcessIdentity;
 use abide_model::placement::KillRules;
+use abide_model::{Pid, ProcessIdentity};
 use abide_sys::run::{self, RunError};
 
 use crate::host::Login;
@@ -29,9 +29,9 @@ const LOGIND: [&str; 3] =
     ["org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager"];
 
 /// Makes the transient scope `name` of the processes `pids`. The move itself happens a moment later.
-pub fn start_scope(login: &Login, name: &str, description: &str, pids: &[u32]) -> Result<(), RunError> {
+pub fn start_scope(login: &Login, name: &str, description: &str, pids: &[Pid]) -> Result<(), RunError> {
     let count = pids.len().to_string();
-    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let pids: Vec<String> = pids.iter().map(Pid::to_string).collect();
     let mut members = vec!["PIDs", "au", &count];
     members.extend(pids.iter().map(String::as_str));
     let properties = [
@@ -106,9 +106,9 @@ pub fn knows_unit(login: &Login, name: &str) -> Option<bool> {
 }
 
 /// Moves further processes into the unit `name`.
-pub fn attach(login: &Login, name: &str, pids: &[u32]) -> Result<(), RunError> {
+pub fn attach(login: &Login, name: &str, pids: &[Pid]) -> Result<(), RunError> {
     let count = pids.len().to_string();
-    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let pids: Vec<String> = pids.iter().map(Pid::to_string).collect();
     let mut words = vec!["call"];
     words.extend(SYSTEMD);
     words.extend(["AttachProcessesToUnit", "ssau", name, "", &count]);

@@ -8,7 +8,7 @@ use abide_client::{AttachEnd, AttachOptions};
 use abide_config::{JournalLimit, Settings};
 use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
-use abide_model::{Liveness, Permission, SessionId};
+use abide_model::{Liveness, Permission, Pid, SessionId};
 use abide_sys::process::{self, Pidfd};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
@@ -37,10 +37,10 @@ impl Substrate for Capsule {
         supervisor_lock(&self.0)
     }
 
-    fn holders(&self) -> Vec<i32> {
+    fn holders(&self) -> Vec<Pid> {
         let record = ExitRecord::read(&self.0).ok().flatten();
         let keeper = record.filter(|record| process::alive(&record.keeper) == Liveness::Alive);
-        keeper.map(|record| record.keeper.pid.cast_signed()).into_iter().collect()
+        keeper.map(|record| record.keeper.pid).into_iter().collect()
     }
 
     fn status(&self) -> Result<StatusReply, NoAnswer> {

@@ -1,7 +1,9 @@
 //! What a process is part of, as the kernel tells it.
 
+use abide_model::Pid;
+
 /// The path of process `pid` in systemd's hierarchy; `None` if there is none, or no such process.
-pub fn of(pid: u32) -> Option<String> {
+pub fn of(pid: Pid) -> Option<String> {
     path_in(&std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?).map(str::to_owned)
 }
 

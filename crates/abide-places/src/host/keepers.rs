@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use abide_keeper::OperatorStop;
-use abide_model::{InstanceId, ProcessIdentity};
+use abide_model::{InstanceId, Pid, ProcessIdentity};
 use abide_store::Store;
 use abide_sys::process::{self, Pidfd, Stat, command_line, identity};
 use abide_wire::instance_dir::InstanceDir;
@@ -58,7 +58,7 @@ pub fn orphaned(store: &Store) -> Vec<OrphanedCapsule> {
         };
         is_gone.then(|| OrphanedCapsule {
             id,
-            programs: programs(keeper.process.pid.cast_signed()),
+            programs: programs(keeper.process.pid),
             keeper: keeper.process,
         })
     };
@@ -76,8 +76,8 @@ pub fn end(orphan: &OrphanedCapsule) -> io::Result<bool> {
 }
 
 /// The names of the programs that a keeper started, its mux left out.
-fn programs(keeper: i32) -> Vec<String> {
-    let is_own = |pid: &i32| words_are(&command_line(*pid), &[b"mux"]);
+fn programs(keeper: Pid) -> Vec<String> {
+    let is_own = |pid: &Pid| words_are(&command_line(*pid), &[b"mux"]);
     let children = process::children(keeper).into_iter().filter(|pid| !is_own(pid));
     children.filter_map(|pid| Stat::read(pid).ok()).map(|stat| stat.name()).collect()
 }
@@ -99,7 +99,7 @@ fn keepers() -> impl Iterator<Item = KeeperProcess> {
         if !words_are(&command_line(stat.pid), &[b"keeper"]) || !is_ours() || !is_here() {
             return None;
         }
-        let process = identity(stat.pid.cast_unsigned())?;
+        let process = identity(stat.pid)?;
         let open = fs::read_dir(dir.join("fd")).ok()?.flatten();
         open.filter_map(|entry| lock_file(&entry.path())).next().map(|(lock, file)| KeeperProcess {
             process,

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use abide_model::Pid;
 use abide_model::placement::{Home, KillRules, ManagerEnd, ManagerFault, PlacementFacts};
 use abide_model::vars;
 use abide_sys::{passwd, process};
@@ -42,13 +43,13 @@ impl Login {
 
     /// What can be seen of this process without starting another: everything but what logind and services end.
     pub fn look(&self) -> PlacementFacts {
-        let home = self.home_of(std::process::id(), &|_| None, &|_, _| None);
+        let home = self.home_of(process::own_pid(), &|_| None, &|_, _| None);
         self.facts_with(home)
     }
 
     /// Everything there is to know about what this process starts, without trying it.
     pub fn examine(&self) -> PlacementFacts {
-        Inspector::new(self.clone()).facts_of(std::process::id())
+        Inspector::new(self.clone()).facts_of(process::own_pid())
     }
 
     /// The same, found out by the calls that a start makes.
@@ -86,7 +87,7 @@ impl Login {
     /// `service_kills` whether the end of a service, of a user's manager or of the system, ends what it started.
     fn home_of(
         &self,
-        pid: u32,
+        pid: Pid,
         login_kills: &dyn Fn(u32) -> Option<bool>,
         service_kills: &dyn Fn(Option<u32>, &str) -> Option<bool>,
     ) -> Home {
@@ -112,7 +113,7 @@ impl Login {
     fn manager_end(
         &self,
         user: u32,
-        pid: u32,
+        pid: Pid,
         path: &str,
         login_kills: &dyn Fn(u32) -> Option<bool>,
     ) -> ManagerEnd {
@@ -181,7 +182,7 @@ impl Inspector {
     }
 
     /// Everything there is to know about process `pid` and the systemd around it.
-    pub fn facts_of(&self, pid: u32) -> PlacementFacts {
+    pub fn facts_of(&self, pid: Pid) -> PlacementFacts {
         let login = &self.login;
         if !login.has_systemd() {
             return login.facts_with(Home::Elsewhere);
@@ -218,7 +219,7 @@ fn runtime_dir(set: Option<PathBuf>, default: PathBuf, uid: u32) -> PathBuf {
 }
 
 /// Whether the tmux server in whose pane `pid` was started stays in its login, and keeps that from closing.
-fn tmux_keeps_login(pid: u32, login_kills: &dyn Fn(u32) -> Option<bool>) -> bool {
+fn tmux_keeps_login(pid: Pid, login_kills: &dyn Fn(u32) -> Option<bool>) -> bool {
     let told = process::in_environment(pid, vars::TMUX).unwrap_or_default();
     let server = told.split(',').rev().nth(1).and_then(|pid| pid.parse().ok()).and_then(cgroup::of);
     match server.as_deref().map(cgroup::part) {

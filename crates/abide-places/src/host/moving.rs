@@ -3,8 +3,9 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use abide_model::InstanceId;
 use abide_model::placement::ManagerFault;
+use abide_model::{InstanceId, Pid};
+use abide_sys::process::child_pid;
 use abide_sys::run::RunError;
 
 use crate::host::scope::{ScopeOutcome, TO_HAPPEN};
@@ -36,22 +37,22 @@ impl NewScope {
 
 /// Moves the instance `id`, which runs, into a unit of its own. `processes` gives all of it at the time of the call, the
 /// supervisor first; it is called again until nothing stays behind.
-pub fn move_instance(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
+pub fn move_instance(id: InstanceId, processes: &dyn Fn() -> Vec<Pid>) -> Result<ScopeOutcome, String> {
     move_running(&NewScope::of(id), processes)
 }
 
 /// Moves what outlives the instance `id` out of its unit, into one of its own.
-pub fn move_spared(id: InstanceId, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
+pub fn move_spared(id: InstanceId, processes: &dyn Fn() -> Vec<Pid>) -> Result<ScopeOutcome, String> {
     let description = format!("daemons that outlive abide {}", id.display_name());
     move_running(&NewScope { name: format!("abide-spared-{id}"), description }, processes)
 }
 
 /// Moves a tmux server that runs into a unit, with everything in its panes.
-pub fn move_server(processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
+pub fn move_server(processes: &dyn Fn() -> Vec<Pid>) -> Result<ScopeOutcome, String> {
     move_running(&NewScope::of_tmux(), processes)
 }
 
-fn move_running(scope: &NewScope, processes: &dyn Fn() -> Vec<u32>) -> Result<ScopeOutcome, String> {
+fn move_running(scope: &NewScope, processes: &dyn Fn() -> Vec<Pid>) -> Result<ScopeOutcome, String> {
     let login = Login::here();
     // A process that was listed may end before it could be moved, which fails the whole request.
     let mut unit = move_into_unit(&login, &processes(), scope);
@@ -61,10 +62,10 @@ fn move_running(scope: &NewScope, processes: &dyn Fn() -> Vec<u32>) -> Result<Sc
         }
     }
     let unit = unit.map_err(|fault| fault.why().to_owned())?;
-    let is_outside = |pid: &u32| cgroup::of(*pid).is_some_and(|path| !cgroup::is_in(&path, &unit));
+    let is_outside = |pid: &Pid| cgroup::of(*pid).is_some_and(|path| !cgroup::is_in(&path, &unit));
     let mut fault = None;
     for _ in 0..ATTEMPTS {
-        let outside: Vec<u32> = processes().into_iter().filter(is_outside).collect();
+        let outside: Vec<Pid> = processes().into_iter().filter(is_outside).collect();
         if outside.is_empty() {
             return Ok(ScopeOutcome::Enabled { unit });
         }
@@ -88,7 +89,7 @@ pub(super) fn rehearse(login: &Login, linger: bool) -> Result<(), ManagerFault> 
         name: format!("abide-doctor-{}", child.id()),
         description: "a trial of `abide doctor`".to_owned(),
     };
-    let moved = move_into_unit(login, &[child.id()], &scope);
+    let moved = move_into_unit(login, &[child_pid(&child)], &scope);
     // It ends when its input does; killed as well, because it may have been stopped meanwhile.
     drop(child.kill());
     drop(child.wait());
@@ -105,7 +106,7 @@ fn fault_of(error: RunError) -> ManagerFault {
 }
 
 /// Makes a scope of the processes and gives its name.
-pub(super) fn move_into_unit(login: &Login, pids: &[u32], scope: &NewScope) -> Result<String, ManagerFault> {
+pub(super) fn move_into_unit(login: &Login, pids: &[Pid], scope: &NewScope) -> Result<String, ManagerFault> {
     let (first, base) = (pids.first().copied().unwrap_or_default(), &scope.name);
     let name = format!("{base}.scope");
     match make_scope(login, pids, scope, &name) {
@@ -119,9 +120,9 @@ pub(super) fn move_into_unit(login: &Login, pids: &[u32], scope: &NewScope) -> R
     }
 }
 
-fn make_scope(login: &Login, pids: &[u32], scope: &NewScope, name: &str) -> Result<(), ManagerFault> {
+fn make_scope(login: &Login, pids: &[Pid], scope: &NewScope, name: &str) -> Result<(), ManagerFault> {
     let asked = bus::start_scope(login, name, &scope.description, pids);
-    let is_outside = |pid: &u32| cgroup::of(*pid).is_some_and(|path| !cgroup::is_in(&path, name));
+    let is_outside = |pid: &Pid| cgroup::of(*pid).is_some_and(|path| !cgroup::is_in(&path, name));
     let first = || pids.first().and_then(|pid| cgroup::of(*pid));
     let are_there = || first().is_some_and(|path| cgroup::is_in(&path, name)) && !pids.iter().any(is_outside);
     // Only the kernel's word counts, in both directions: a job that was accepted may fail, and an answer may get lost.

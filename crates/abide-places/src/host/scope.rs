@@ -11,7 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 use abide_model::placement::{self, Placement, PlacementFacts};
-use abide_model::{InstanceId, UnitMode};
+use abide_model::{InstanceId, Pid, UnitMode};
 
 use super::cgroup;
 use super::login::{Inspector, Login};
@@ -64,17 +64,17 @@ impl ScopeOutcome {
 }
 
 /// Puts the keeper of `id`, in which nothing runs yet, where it survives a logout as far as that can be had.
-pub fn place(keeper: u32, id: InstanceId, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
+pub fn place(keeper: Pid, id: InstanceId, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
     place_all(&[keeper], &NewScope::of(id), mode, may_enable_linger)
 }
 
 /// Puts a tmux server that was just started where it survives a logout, with the processes of its panes.
-pub fn place_server(server: u32, panes: &[u32], mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
+pub fn place_server(server: Pid, panes: &[Pid], mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
     place_all(&[&[server], panes].concat(), &NewScope::of_tmux(), mode, may_enable_linger)
 }
 
 /// Where a tmux server is that was found running. It is not moved: what runs in its panes would stay behind.
-pub fn placement_of(server: u32, mode: UnitMode) -> ScopeOutcome {
+pub fn placement_of(server: Pid, mode: UnitMode) -> ScopeOutcome {
     if let Some(unit) = own_unit(server) {
         return ScopeOutcome::Enabled { unit };
     }
@@ -95,14 +95,14 @@ pub fn placement_of(server: u32, mode: UnitMode) -> ScopeOutcome {
 }
 
 /// The unit that abide made and that process `pid` is in, if it is in one.
-pub fn own_unit(pid: u32) -> Option<String> {
+pub fn own_unit(pid: Pid) -> Option<String> {
     let path = cgroup::of(pid)?;
     let is_own = |part: &&str| part.starts_with("abide-") && part.ends_with(".scope");
     path.split('/').find(is_own).map(str::to_owned)
 }
 
 /// Moves `pids`, the first of which counts, where they survive a logout.
-fn place_all(pids: &[u32], scope: &NewScope, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
+fn place_all(pids: &[Pid], scope: &NewScope, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
     if mode == UnitMode::Off {
         return ScopeOutcome::Disabled;
     }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn off_is_honoured_without_looking() {
-        let outcome = place(1, "k7p9m2xq".parse().unwrap(), UnitMode::Off, true);
+        let outcome = place(Pid(1), "k7p9m2xq".parse().unwrap(), UnitMode::Off, true);
         assert_eq!((&outcome, outcome.warning()), (&ScopeOutcome::Disabled, None));
     }
 }

@@ -8,8 +8,9 @@ use std::process::{Child, Command, ExitStatus};
 
 use abide_client::AttachMode;
 use abide_model::vars;
+use abide_sys::process::{child_pid, send_signal};
 use abide_sys::run::RunError;
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 
 use super::{TO_TELL, TmuxServer, failed, words};
 
@@ -61,11 +62,9 @@ impl TmuxClient {
 
 impl Drop for TmuxClient {
     fn drop(&mut self) {
-        if let (Ok(None), Some(pid)) =
-            (self.0.try_wait(), i32::try_from(self.0.id()).ok().and_then(Pid::from_raw))
-        {
+        if let Ok(None) = self.0.try_wait() {
             // Not killed: it has to give the terminal back as it was.
-            let _ = rustix::process::kill_process(pid, Signal::HUP);
+            let _ = send_signal(child_pid(&self.0), Signal::HUP);
             let _ = self.0.wait();
         }
     }

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use abide_journal::snapshot;
-use abide_model::{InstanceId, Session, vars};
+use abide_model::{InstanceId, Pid, Session, vars};
 use abide_store::Store;
 use abide_sys::atomic::{self, Durability};
-use abide_sys::{clock, signals};
+use abide_sys::{clock, process, signals};
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
@@ -98,7 +98,7 @@ impl SessionInPane {
     /// Writes down what a verb needs to know to say what the session is doing. The session runs without that, too.
     fn note_launch(&self, held: &PaneSession) {
         let Order { generation, spec } = &self.order;
-        let [parent, pid] = [std::process::id(), held.pid()].map(u32::cast_signed);
+        let (parent, pid) = (process::own_pid(), held.pid());
         let known = InPane { generation: *generation, parent, pid, meta: spec.meta.clone() };
         if let Err(error) = known.note(&self.instance_dir, &spec.id) {
             tracing::warn!("what it does will not be seen: {error}");
@@ -220,12 +220,12 @@ fn beside(store: &Store, id: InstanceId, server: &TmuxServer, home: &str) -> io:
 }
 
 /// The process that the parent in a pane has started.
-pub(super) fn child(parent: i32) -> Option<i32> {
-    abide_sys::process::children(parent).first().copied()
+pub(super) fn child(parent: Pid) -> Option<Pid> {
+    process::children(parent).first().copied()
 }
 
 /// What a process was started with.
-fn environment(pid: i32) -> Option<BTreeMap<OsString, OsString>> {
+fn environment(pid: Pid) -> Option<BTreeMap<OsString, OsString>> {
     let bytes = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let pairs = bytes.split(|byte| *byte == 0).filter_map(|pair| {
         let at = pair.iter().position(|byte| *byte == b'=')?;

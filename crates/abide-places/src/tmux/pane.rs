@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use abide_model::InstanceId;
+use abide_model::{InstanceId, Pid};
 
 /// The option of a tmux session, and of each pane that we put there, that says which instance it is.
 pub const ID: &str = "@abide_id";
@@ -25,7 +25,7 @@ pub struct TmuxPane {
     /// The server's id of the pane, as `%5`.
     pub id: String,
     /// The process that the server started in it.
-    pub pid: i32,
+    pub pid: Pid,
     /// Whether that has ended, and the pane only stays to be looked at.
     pub dead: bool,
     /// The instance that the session belongs to; empty for a session that is not ours.
@@ -48,7 +48,7 @@ pub struct TmuxPane {
     pub app_cursor_keys: bool,
     /// How many clients look at the session.
     pub attached: usize,
-    pub server: i32,
+    pub server: Pid,
     pub title: String,
 }
 

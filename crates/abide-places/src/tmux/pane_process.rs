@@ -11,7 +11,9 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
+use abide_model::Pid;
 use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::process::own_pid;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::{SessionId, SpawnSpec};
 use abide_wire::socket::{self, SocketFile};
@@ -30,7 +32,7 @@ const LIMIT: u64 = 4 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 struct PaneHello {
     session: SessionId,
-    pid: u32,
+    pid: Pid,
 }
 
 /// What a pane is to run.
@@ -42,7 +44,7 @@ pub struct Order {
 }
 
 /// What became of it: the process, or why there is none.
-type StartResult = Result<u32, String>;
+type StartResult = Result<Pid, String>;
 
 /// Where the panes of one launch ask what to run. Nobody is admitted any more when it is dropped.
 pub struct LaunchSocket {
@@ -87,7 +89,7 @@ impl Drop for LaunchSocket {
 pub struct WaitingPane {
     pub session: SessionId,
     /// The process in the pane.
-    pub pid: u32,
+    pub pid: Pid,
     stream: BufReader<UnixStream>,
 }
 
@@ -100,7 +102,7 @@ impl WaitingPane {
     }
 
     /// Has it run `order`; gives the process of the session when that runs.
-    pub fn start(mut self, order: &Order) -> io::Result<u32> {
+    pub fn start(mut self, order: &Order) -> io::Result<Pid> {
         send(&mut self.stream, order)?;
         receive::<StartResult>(&mut self.stream)?.map_err(io::Error::other)
     }
@@ -109,7 +111,7 @@ impl WaitingPane {
 /// Connects to the launch socket of `instance_dir` as the pane of `session`. The launcher is to hear what became of the order.
 pub fn connect(instance_dir: &InstanceDir, session: SessionId) -> io::Result<(Order, Launcher)> {
     let mut stream = ready(socket::connect(&instance_dir.run_dir())?)?;
-    send(&mut stream, &PaneHello { session, pid: std::process::id() })?;
+    send(&mut stream, &PaneHello { session, pid: own_pid() })?;
     // The launcher waits for all panes before it answers the first.
     stream.get_ref().set_read_timeout(Some(2 * PATIENCE))?;
     let order = receive(&mut stream)?;
@@ -171,7 +173,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let instance_dir = InstanceDir::new(dir.path());
         let socket = LaunchSocket::open(&instance_dir).unwrap();
-        for answer in [Ok(7), Err("no such program".to_owned())] {
+        for answer in [Ok(Pid(7)), Err("no such program".to_owned())] {
             let order = order(&"v".repeat(1 << 20));
             std::thread::scope(|scope| {
                 let pane = scope.spawn(|| {

@@ -14,7 +14,7 @@ use abide_config::Settings;
 use abide_journal::snapshot;
 use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
-use abide_model::{InstanceId, Liveness};
+use abide_model::{InstanceId, Liveness, Pid};
 use abide_store::Store;
 use abide_sys::process;
 use abide_term::input::keys;
@@ -26,7 +26,7 @@ use abide_wire::protocol::{
 };
 use abide_wire::session::{ProcessExit, SessionId, TerminalSize};
 use abide_wire::supervisor_lock::{PaneLock, supervisor_lock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::substrate::{NoAnswer, Substrate, Survey};
 use crate::tmux::pane_process::{CLOSE, STOP};
@@ -83,7 +83,7 @@ impl Tmux {
             return;
         }
         tracing::warn!(socket = %self.server.socket().display(), "the socket of the tmux server is gone");
-        signal(self.record.keeper.pid.cast_signed(), Signal::USR1);
+        signal(self.record.keeper.pid, Signal::USR1);
         let deadline = Instant::now() + TO_RETURN;
         while self.server.runs() == Liveness::Dead && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
@@ -159,7 +159,7 @@ impl Substrate for Tmux {
         }
     }
 
-    fn holders(&self) -> Vec<i32> {
+    fn holders(&self) -> Vec<Pid> {
         let panes = self.panes().unwrap_or_default();
         panes.iter().filter(|pane| !pane.session.is_empty()).map(|pane| pane.pid).collect()
     }
@@ -312,8 +312,8 @@ fn size(pane: &TmuxPane) -> TerminalSize {
 }
 
 /// The process may be gone by now, which is as well.
-fn signal(pid: i32, signal: Signal) {
-    let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, signal));
+fn signal(pid: Pid, signal: Signal) {
+    let _ = process::send_signal(pid, signal);
 }
 
 /// Text on its way into a pane: a command line has a limit, and a file has none.

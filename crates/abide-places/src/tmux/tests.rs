@@ -2,6 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use abide_client::AttachMode;
+use abide_model::Pid;
 
 use super::*;
 
@@ -39,7 +40,7 @@ fn a_pane_that_is_not_ours_is_read_and_known_as_such() {
     let line = "$0 %3 42 0    1794733882 80 24 1 2 1 0 0 1 41 a title  with spaces";
     let pane = TmuxPane::parse(line).unwrap();
     assert_eq!((pane.instance.as_str(), pane.session.as_str()), ("", ""));
-    assert_eq!((pane.pid, pane.size, pane.title.as_str()), (42, (80, 24), "a title  with spaces"));
+    assert_eq!((pane.pid, pane.size, pane.title.as_str()), (Pid(42), (80, 24), "a title  with spaces"));
     assert_eq!(TmuxPane::parse("nonsense"), None);
 }
 

@@ -68,7 +68,7 @@ pub fn run(mut command: Command) -> String {
 }
 
 pub fn starting(id: InstanceId) -> Instance {
-    let by = ProcessIdentity { pid: 1, start: 2, boot: "b".into() };
+    let by = ProcessIdentity { pid: abide_model::Pid(1), start: 2, boot: "b".into() };
     let scope = LaunchScope::directory("/work/shop".into());
     Instance::starting(id, scope, "default".into(), Recipe::on_host("/work/shop".into()), by, Timestamp(1000))
 }

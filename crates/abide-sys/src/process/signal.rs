@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use abide_model::{Liveness, ProcessIdentity};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{PidfdFlags, Signal, pidfd_open};
 
-use super::alive;
+use super::{alive, own_pid, to_rustix};
 use crate::poll::{self, PollFd, PollFlags};
 
 /// A process that stays the one that was meant, whatever becomes of its number.
@@ -42,7 +42,7 @@ impl Pidfd {
     /// The process, if it still runs and can be seen from here.
     pub fn open(process: &ProcessIdentity) -> io::Result<Self> {
         let gone = || io::Error::from(io::ErrorKind::NotFound);
-        let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
+        let pid = to_rustix(process.pid).ok_or_else(gone)?;
         let fd = pidfd_open(pid, PidfdFlags::empty())?;
         // Looked at only now: from here on the descriptor means whatever had the number when it was opened.
         if alive(process) == Liveness::Alive { Ok(Self(fd)) } else { Err(gone()) }
@@ -57,7 +57,7 @@ impl Pidfd {
     pub fn queue(&self, queued: QueuedSignal) -> io::Result<()> {
         let value = usize::try_from(queued.value).unwrap_or(0);
         let sender =
-            Sender { pid: std::process::id().cast_signed(), uid: rustix::process::getuid().as_raw(), value };
+            Sender { pid: own_pid().0.cast_signed(), uid: rustix::process::getuid().as_raw(), value };
         let own = SignalInfo { signal: queued.signal.as_raw(), errno: 0, code: libc::SI_QUEUE, sender };
         // SAFETY: siginfo_t is plain data.
         let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
@@ -84,12 +84,12 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use crate::process::identity;
+    use crate::process::{child_pid, identity};
 
     #[test]
     fn a_later_process_with_the_same_number_is_not_signalled() {
         let mut child = Command::new("sh").args(["-c", "read _"]).stdin(Stdio::piped()).spawn().unwrap();
-        let process = identity(child.id()).unwrap();
+        let process = identity(child_pid(&child)).unwrap();
         let other = ProcessIdentity { start: process.start + 1, ..process.clone() };
         assert!(Pidfd::open(&other).is_err());
         let fd = Pidfd::open(&process).unwrap();

@@ -2,6 +2,7 @@
 
 use std::{fs, io};
 
+use abide_model::Pid;
 use rustix::process::Signal;
 
 /// The most processes of a tree that are looked at.
@@ -10,15 +11,15 @@ const MAX_TREE: usize = 256;
 /// One process, out of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    pub pid: i32,
+    pub pid: Pid,
     /// Its state, as a letter.
     state: u8,
     /// The process that is its parent now.
-    pub parent: i32,
-    pub group: i32,
-    pub session: i32,
-    /// The process group that has its terminal.
-    pub foreground: i32,
+    pub parent: Pid,
+    pub group: Pid,
+    pub session: Pid,
+    /// The process group that has its terminal; `None` if it has no terminal.
+    pub foreground: Option<Pid>,
     /// The processor time of it and of the children it has waited for, in clock ticks.
     pub ticks: u64,
     /// When it was started, in clock ticks since the machine was.
@@ -27,7 +28,7 @@ pub struct Stat {
 
 impl Stat {
     /// The process that has the number `pid` now.
-    pub fn read(pid: i32) -> io::Result<Self> {
+    pub fn read(pid: Pid) -> io::Result<Self> {
         let text = fs::read(format!("/proc/{pid}/stat"))?;
         Self::parse(pid, &text)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unreadable process state"))
@@ -55,7 +56,7 @@ impl Stat {
         fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default().trim_end().to_owned()
     }
 
-    fn parse(pid: i32, text: &[u8]) -> Option<Self> {
+    fn parse(pid: Pid, text: &[u8]) -> Option<Self> {
         // The command name is in parentheses and may itself hold spaces and parentheses.
         let after_name = text.iter().rposition(|&b| b == b')')? + 1;
         let mut fields = std::str::from_utf8(text.get(after_name..)?).ok()?.split_ascii_whitespace();
@@ -64,14 +65,14 @@ impl Stat {
         for number in &mut numbers {
             *number = fields.next()?.parse().ok()?;
         }
-        let id = |at: usize| i32::try_from(numbers[at]).ok();
+        let id = |at: usize| u32::try_from(numbers[at]).ok().map(Pid);
         Some(Self {
             pid,
             state,
             parent: id(0)?,
             group: id(1)?,
             session: id(2)?,
-            foreground: id(4)?,
+            foreground: id(4),
             ticks: numbers[10..14].iter().map(|ticks| ticks.unsigned_abs()).sum(),
             start: numbers[18].unsigned_abs(),
         })
@@ -79,7 +80,7 @@ impl Stat {
 }
 
 /// Every process that descends from `root`, the dead left out, without `root`, `except` and what is below those.
-pub fn descendants(root: i32, except: impl Fn(i32) -> bool) -> Vec<Stat> {
+pub fn descendants(root: Pid, except: impl Fn(Pid) -> bool) -> Vec<Stat> {
     let all: Vec<Stat> = Stat::all().collect();
     let (mut found, mut parents) = (Vec::new(), vec![root]);
     while let Some(parent) = parents.pop() {
@@ -92,7 +93,7 @@ pub fn descendants(root: i32, except: impl Fn(i32) -> bool) -> Vec<Stat> {
 }
 
 /// `root` and what descends from it, as far as `MAX_TREE`. Costs what the tree costs, however many others there are.
-pub fn tree(root: i32) -> Vec<Stat> {
+pub fn tree(root: Pid) -> Vec<Stat> {
     let (mut found, mut pids) = (Vec::new(), vec![root]);
     while let Some(pid) = pids.pop().filter(|_| found.len() < MAX_TREE) {
         found.extend(Stat::read(pid));
@@ -102,7 +103,7 @@ pub fn tree(root: i32) -> Vec<Stat> {
 }
 
 /// What any thread of the process has started, those of the first thread first.
-pub fn children(pid: i32) -> Vec<i32> {
+pub fn children(pid: Pid) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let of = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
     let lists: Vec<String> = threads.map(of).collect();
@@ -110,7 +111,7 @@ pub fn children(pid: i32) -> Vec<i32> {
 }
 
 /// Whether the process was started with all of `marks`, each `NAME=value`, in its environment. No marks mark nothing.
-pub fn has_in_environment(pid: i32, marks: &[Vec<u8>]) -> bool {
+pub fn has_in_environment(pid: Pid, marks: &[Vec<u8>]) -> bool {
     if marks.is_empty() {
         return false;
     }
@@ -120,12 +121,12 @@ pub fn has_in_environment(pid: i32, marks: &[Vec<u8>]) -> bool {
 }
 
 /// The value that the variable `name` had when the process was started, as text.
-pub fn in_environment(pid: u32, name: &str) -> Option<String> {
+pub fn in_environment(pid: Pid, name: &str) -> Option<String> {
     variable(&environment(pid)?, name)
 }
 
 /// The variables that the process was started with, each `NAME=value`, with a NUL after each.
-pub fn environment(pid: u32) -> Option<Vec<u8>> {
+pub fn environment(pid: Pid) -> Option<Vec<u8>> {
     fs::read(format!("/proc/{pid}/environ")).ok()
 }
 
@@ -137,13 +138,13 @@ pub fn variable(environment: &[u8], name: &str) -> Option<String> {
 }
 
 /// What the process was started with: its program and its arguments. Empty if that cannot be seen.
-pub fn command_line(pid: i32) -> Vec<Vec<u8>> {
+pub fn command_line(pid: Pid) -> Vec<Vec<u8>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }
 
 /// Whether the process ignores `signal` altogether, as interactive shells ignore `SIGTERM`.
-pub fn ignores(pid: i32, signal: Signal) -> bool {
+pub fn ignores(pid: Pid, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
@@ -153,15 +154,16 @@ pub fn ignores(pid: i32, signal: Signal) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::{child_pid, own_pid};
 
     #[test]
     fn a_command_name_with_parentheses_does_not_shift_the_fields() {
         let line = b"7 (a) R 1 (b) c) S 3 6 5 34816 9 4 0 0 0 0 1 2 10 20 20 0 1 0 4242 999 1";
-        let stat = Stat::parse(7, line).unwrap();
-        assert_eq!((stat.state, stat.parent, stat.group, stat.session), (b'S', 3, 6, 5));
-        assert_eq!((stat.foreground, stat.ticks, stat.start), (9, 33, 4242));
-        assert_eq!(Stat::parse(7, b"7 (sh) S 1"), None);
-        assert_eq!(Stat::parse(7, b""), None);
+        let stat = Stat::parse(Pid(7), line).unwrap();
+        assert_eq!((stat.state, stat.parent, stat.group, stat.session), (b'S', Pid(3), Pid(6), Pid(5)));
+        assert_eq!((stat.foreground, stat.ticks, stat.start), (Some(Pid(9)), 33, 4242));
+        assert_eq!(Stat::parse(Pid(7), b"7 (sh) S 1"), None);
+        assert_eq!(Stat::parse(Pid(7), b""), None);
     }
 
     #[test]
@@ -169,8 +171,8 @@ mod tests {
         let mut shell = std::process::Command::new("sh");
         let shell = shell.args(["-c", "sleep 100 & read line; kill $!"]).stdin(std::process::Stdio::piped());
         let mut child = std::thread::scope(|scope| scope.spawn(|| shell.spawn().unwrap()).join().unwrap());
-        let shell = child.id().cast_signed();
-        let root = std::process::id().cast_signed();
+        let shell = child_pid(&child);
+        let root = own_pid();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
         while tree(shell).len() < 2 {
             assert!(std::time::Instant::now() < deadline, "the shell starts nothing");

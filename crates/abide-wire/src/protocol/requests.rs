@@ -1,5 +1,6 @@
 //! Every request that a client makes, and its reply.
 
+use abide_model::Pid;
 use abide_model::activity::{Background, Says, Source};
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +24,8 @@ pub struct StatusReply {
     pub generation: u64,
     /// The version of the running software.
     pub version: String,
-    pub keeper_pid: i32,
-    pub mux_pid: i32,
+    pub keeper_pid: Pid,
+    pub mux_pid: Pid,
     /// How many clients are attached.
     pub attached: usize,
     /// The session that new clients see first.
@@ -45,7 +46,7 @@ pub struct SessionStatus {
     pub name: String,
     /// The program it was started with.
     pub program: String,
-    pub pid: i32,
+    pub pid: Pid,
     pub size: TerminalSize,
     /// Its terminal's title, control characters removed.
     #[serde(default)]
@@ -169,7 +170,7 @@ pub struct Spawn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnReply {
     pub session: SessionId,
-    pub pid: i32,
+    pub pid: Pid,
 }
 
 /// Ends a session: politely first, then by force.

@@ -13,9 +13,9 @@ mod startup;
 use std::time::{Duration, Instant};
 
 use abide_journal::rebuild::ProgramContinuity;
-use abide_model::Doing;
 use abide_model::activity::{self as model, ActivityEvidence, Background, Says, Source};
 use abide_model::watching::{HookReport, INFERRED, Watcher, WatcherInput};
+use abide_model::{Doing, Pid};
 use abide_sys::clock;
 use abide_term::{ProgramState, ProgramStatus, Term, TermEvent, row_text};
 use abide_wire::protocol::{
@@ -177,7 +177,7 @@ impl Watching {
     }
 
     /// When to look again at an agent that takes no input yet.
-    fn look_at_start(&mut self, pid: i32, is_known: bool, is_raw: bool, now: Instant) -> Option<Duration> {
+    fn look_at_start(&mut self, pid: Pid, is_known: bool, is_raw: bool, now: Instant) -> Option<Duration> {
         let signs = StartupSigns { pid, wrote: self.wrote, is_known, is_raw };
         let again = self.starting.as_mut()?.look(&signs, now);
         if again.is_none() {
@@ -378,7 +378,7 @@ impl Server {
                 report.generation, self.generation
             ));
         }
-        let peer = self.clients.get(&client).map_or(0, |client| client.peer);
+        let peer = self.clients.get(&client).and_then(|client| client.peer);
         let now = self.now;
         let Some(session) = self.session_mut(&report.session) else {
             return Err(no_such_session(&report.session));

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use abide_model::Pid;
 use abide_model::activity::{ActivityEvidence, Says, Source};
 use abide_sys::process::{self, Stat};
 
@@ -38,7 +39,7 @@ impl Processes {
     /// What there is to say, and when to look again.
     pub fn look(
         &mut self,
-        pid: i32,
+        pid: Pid,
         program: &str,
         quiet: Duration,
         now: Instant,
@@ -53,7 +54,7 @@ impl Processes {
             return (evidence(Says::Working, stretch + quiet, detail), Some(GAP - quiet));
         }
         let own = Stat::read(pid).ok();
-        if own.is_some_and(|stat| stat.foreground == pid) && is_interactive_shell(pid, program) {
+        if own.is_some_and(|stat| stat.foreground == Some(pid)) && is_interactive_shell(pid, program) {
             return (evidence(Says::Idle, quiet, "its shell is waiting for a command".to_owned()), None);
         }
         let measured = self.measure(pid, now);
@@ -68,7 +69,7 @@ impl Processes {
     }
 
     /// Finds out how much the session's processes compute, unless that was a moment ago. Says whether it is known now.
-    fn measure(&mut self, pid: i32, now: Instant) -> bool {
+    fn measure(&mut self, pid: Pid, now: Instant) -> bool {
         let elapsed = self.cpu.map(|(_, at)| now.saturating_duration_since(at));
         if elapsed.is_some_and(|elapsed| elapsed < EVERY) {
             return false;
@@ -85,7 +86,7 @@ impl Processes {
 }
 
 /// Whether `program` is a shell that was given nothing to run.
-fn is_interactive_shell(pid: i32, program: &str) -> bool {
+fn is_interactive_shell(pid: Pid, program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or_default();
     let arguments = || std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let is_option = |word: &[u8]| word.first().is_none_or(|first| matches!(first, b'-' | b'+'));

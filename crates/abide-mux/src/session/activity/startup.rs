@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use abide_model::Pid;
 use abide_model::activity::{self, Startup};
 use abide_sys::process;
 
@@ -26,7 +27,7 @@ pub(crate) struct Starting {
 
 /// What a look at it needs to know besides.
 pub(crate) struct StartupSigns {
-    pub pid: i32,
+    pub pid: Pid,
     /// When it last wrote something, if it has.
     pub wrote: Option<Instant>,
     pub is_known: bool,

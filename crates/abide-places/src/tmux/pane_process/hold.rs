@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use abide_keeper::daemons::{self, Daemon};
 use abide_keeper::{Ending, EndingScope};
+use abide_model::Pid;
 use abide_sys::poll::{self, PollFd, PollFlags};
+use abide_sys::process::{child_pid, from_rustix};
 use abide_sys::signals::{self, SignalFd};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::{ProcessExit, SpawnSpec};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid};
+use rustix::process::{Signal, WaitOptions, WaitStatus, getpid};
 
 /// Ends the session together with its instance, which is to come back.
 pub const STOP: Signal = Signal::USR1;
@@ -77,14 +79,14 @@ impl PaneSession {
             let signals = SignalFd::block(&[&concerning[..], &OF_THE_TERMINAL].concat())?;
             // What the session leaves behind comes to us, and ends with us.
             rustix::process::set_child_subreaper(Some(getpid()))?;
-            let pid = Pid::from_child(&command.spawn()?);
+            let pid = child_pid(&command.spawn()?);
             Ok(Self { signals, pid, instance_dir: instance_dir.clone() })
         };
         begin().map_err(|err| format!("cannot start {}: {err}", program.as_os_str().display()))
     }
 
-    pub fn pid(&self) -> u32 {
-        self.pid.as_raw_nonzero().get().unsigned_abs()
+    pub fn pid(&self) -> Pid {
+        self.pid
     }
 
     /// Waits for the session to end, by itself or because somebody wants it to, and for all that it started.
@@ -136,7 +138,7 @@ impl PaneSession {
         let mut exit = None;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.pid => exit = exit_of(status),
+                Ok(Some((pid, status))) if from_rustix(pid) == self.pid => exit = exit_of(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) | Err(Errno::CHILD) => return Ok(exit),
                 Err(err) => return Err(err.into()),

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::{fs, io};
 
 use abide_model::watching::HookReport;
-use abide_model::{SessionId, Timestamp};
+use abide_model::{Pid, SessionId, Timestamp};
 use abide_sys::atomic::{self, Durability};
-use abide_sys::clock;
+use abide_sys::{clock, process};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::{hook_report_file, reporter};
 use serde::{Deserialize, Serialize};
@@ -18,9 +18,9 @@ pub struct InPane {
     /// Which run of the instance it is part of.
     pub generation: u64,
     /// The process of ours in the pane, which leads everything that is there.
-    pub parent: i32,
+    pub parent: Pid,
     /// The session's own process.
-    pub pid: i32,
+    pub pid: Pid,
     /// What the launcher passed on about it.
     pub meta: serde_json::Value,
 }
@@ -49,7 +49,7 @@ impl Heard {
     pub fn note(instance_dir: &InstanceDir, report: &HookReport) -> Result<(), String> {
         let known = InPane::read(instance_dir, &report.session, report.generation);
         let known = known.ok_or("no such session runs in a pane")?;
-        reporter::check(std::process::id().cast_signed(), known.parent)?;
+        reporter::check(Some(process::own_pid()), known.parent)?;
         hook_report_file::append(instance_dir, report);
         let heard = Self { at: clock::now(), report: report.clone() };
         write(&instance_dir.heard(&report.session), &heard).map_err(|error| error.to_string())
