@@ -8,7 +8,7 @@ use abide_model::recipe::Mount;
 use abide_model::session::{Conversation, Origin, Session};
 use abide_model::status::Ending;
 use abide_model::{Extra, Instance, InstanceId, LaunchScope, Recipe, StatusEvent, Timestamp};
-use abide_store::{Error, Store};
+use abide_store::{Store, StoreError};
 use abide_sys::{clock, process};
 
 const UNITS: u64 = 10_000;
@@ -125,7 +125,7 @@ fn instance(id: InstanceId) -> Instance {
 }
 
 fn end(store: &Store, id: InstanceId) {
-    let ended: Result<bool, Error> = store.update(id, |i| {
+    let ended: Result<bool, StoreError> = store.update(id, |i| {
         Ok(i.apply(&StatusEvent::Discarded(Ending::Clean), "the benchmark", clock::now())?)
     });
     assert!(ended.unwrap());

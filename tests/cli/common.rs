@@ -67,7 +67,7 @@ pub fn add_instance(sandbox: &Sandbox, change: impl FnOnce(&mut Instance)) -> In
                 .apply(&StatusEvent::CapsuleGone(Gone::Stopped), "it was stopped for the night", clock::now())
                 .unwrap();
             change(instance);
-            Ok::<_, abide_store::Error>(())
+            Ok::<_, abide_store::StoreError>(())
         })
         .unwrap();
     // Lists are ordered by the time of creation, in milliseconds: the next instance gets a later one.

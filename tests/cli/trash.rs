@@ -27,7 +27,7 @@ fn a_name_that_another_has_by_now_is_not_given_twice() {
         let ends = |instance: &mut Instance| {
             instance.apply(&StatusEvent::Discarded(Ending::Clean), "", clock::now())
         };
-        store.update(id, |instance| ends(instance).map(drop).map_err(abide_store::Error::from)).unwrap();
+        store.update(id, |instance| ends(instance).map(drop).map_err(abide_store::StoreError::from)).unwrap();
         store.trash(id, clock::now()).unwrap();
     };
     let id = named();

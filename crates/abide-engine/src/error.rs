@@ -13,9 +13,9 @@ use crate::start::startup_check::BootFailure;
 
 /// Why a verb was not carried out, or not to its end. Unless it says otherwise, an instance that it is about is as it was.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum EngineError {
     #[error(transparent)]
-    Store(#[from] abide_store::Error),
+    Store(#[from] abide_store::StoreError),
     /// A word names no instance.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
@@ -72,13 +72,13 @@ pub enum Error {
     },
     /// Its processes have ended, and that could not be written down.
     #[error("{}: its processes have ended, but that could not be recorded: {error}; the next `abide ls` tries again", id.display_name())]
-    EndedUnwritten { id: InstanceId, error: abide_store::Error },
+    EndedUnwritten { id: InstanceId, error: abide_store::StoreError },
     /// Any other failure; no caller matches on it.
     #[error("{0}")]
     Other(String),
 }
 
-impl From<ReadError> for Error {
+impl From<ReadError> for EngineError {
     fn from(error: ReadError) -> Self {
         Self::Store(error.into())
     }

@@ -14,4 +14,4 @@ pub mod target;
 pub mod trees;
 
 pub use abide_places::substrate;
-pub use error::Error;
+pub use error::EngineError;

@@ -15,7 +15,7 @@ use abide_wire::exit_record::ExitRecord;
 use abide_wire::supervisor_lock::InstanceClaim;
 
 use crate::end::finish;
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::{connect, liveness};
 use crate::substrate::Survey;
 use crate::trees;
@@ -48,7 +48,7 @@ pub enum SettledElsewhere {
 
 /// Looks at every instance, and gives what there is afterwards. A list that cannot be read is an error, and then nothing
 /// is touched.
-pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<StoreEntry>, Error> {
+pub fn reconcile(store: &Store, config: &ConfigDir) -> Result<Vec<StoreEntry>, EngineError> {
     reconcile_beside(store, config, SettledElsewhere::SettleToo)
 }
 
@@ -57,7 +57,7 @@ pub fn reconcile_beside(
     store: &Store,
     config: &ConfigDir,
     elsewhere: SettledElsewhere,
-) -> Result<Vec<StoreEntry>, Error> {
+) -> Result<Vec<StoreEntry>, EngineError> {
     // A process that holds the lock for longer is settling the instance, and a list must not wait for that.
     let store = &store.clone().with_patience(PATIENCE);
     let mut changed = false;
@@ -231,7 +231,11 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Surve
 }
 
 /// `instance` once a start that was cut short is settled; `None` if it is gone then.
-pub fn after_start(store: &Store, config: &ConfigDir, instance: Instance) -> Result<Option<Instance>, Error> {
+pub fn after_start(
+    store: &Store,
+    config: &ConfigDir,
+    instance: Instance,
+) -> Result<Option<Instance>, EngineError> {
     if !matches!(instance.status.status, Status::Starting { .. }) {
         return Ok(Some(instance));
     }
@@ -248,8 +252,8 @@ fn has_started(store: &Store, instance: &Instance) -> bool {
     record.is_some_and(|record| record.generation == instance.generation && record.reason.is_none())
 }
 
-fn stamp(store: &Store, instance: &Instance, event: &StatusEvent, because: &str) -> Result<(), Error> {
-    store.update(instance.id, |now| -> Result<(), Error> {
+fn stamp(store: &Store, instance: &Instance, event: &StatusEvent, because: &str) -> Result<(), EngineError> {
+    store.update(instance.id, |now| -> Result<(), EngineError> {
         // Another process may have settled it in the meantime; its decision stands.
         if now.generation == instance.generation && now.status == instance.status {
             let _ = now.apply(event, because, clock::now());

@@ -4,7 +4,7 @@ use abide_model::{Instance, SessionId, Status};
 use abide_store::Store;
 use abide_wire::exit_record::ExitRecord;
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::connect;
 use crate::substrate;
 
@@ -17,7 +17,7 @@ pub struct Target {
 }
 
 /// What `word` means: `ID`, `NAME`, or either with `/SESSION`.
-pub fn find(store: &Store, word: &str) -> Result<Target, Error> {
+pub fn find(store: &Store, word: &str) -> Result<Target, EngineError> {
     let (instance, session) = split(word);
     let instance = store.read(store.resolve(instance)?)?;
     let session = session.map(|word| session_called(store, &instance, word)).transpose()?;
@@ -36,7 +36,7 @@ pub fn split(word: &str) -> (&str, Option<&str>) {
 type Called = (SessionId, String);
 
 /// The session called `word`: by its id, or by its name if only one has it.
-fn session_called(store: &Store, instance: &Instance, word: &str) -> Result<SessionId, Error> {
+fn session_called(store: &Store, instance: &Instance, word: &str) -> Result<SessionId, EngineError> {
     let id: Option<SessionId> = word.parse().ok();
     let mut written: Vec<Called> = instance.sessions.iter().map(|s| (s.id, s.name.clone())).collect();
     let among = |sessions: &[Called]| id.filter(|id| sessions.iter().any(|(known, _)| known == id));
@@ -56,7 +56,7 @@ fn session_called(store: &Store, instance: &Instance, word: &str) -> Result<Sess
             [(only, _)] => return Ok(*only),
             several => {
                 let (name, several) = (instance.id.display_name(), listed(several));
-                return Err(Error::Other(format!(
+                return Err(EngineError::Other(format!(
                     "{name} has several sessions called `{word}`: {several}; name one by its id"
                 )));
             }
@@ -65,7 +65,7 @@ fn session_called(store: &Store, instance: &Instance, word: &str) -> Result<Sess
     let mut known = running;
     add(&mut known, written);
     let (name, known) = (instance.id.display_name(), listed(&known));
-    Err(Error::Other(format!("{name} has no session `{word}`; it has: {known}")))
+    Err(EngineError::Other(format!("{name} has no session `{word}`; it has: {known}")))
 }
 
 /// What the sessions of `instance` are called that run; none if the mux does not answer.

@@ -10,7 +10,7 @@ use abide_model::{Instance, InstanceId, Isolation, Status};
 use abide_store::{Store, StoreEntry};
 use abide_sys::crash;
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::start::launch::LaunchContext;
 use crate::start::setup;
 
@@ -78,7 +78,7 @@ pub fn is_ready_at_once(instance: &Instance) -> bool {
 
 /// Makes the directories of `instance` ready for its sessions, and gives it as it is then. What was ready before is only
 /// connected: a preserved tree is never brought up to date, and made anew only if it is gone.
-pub fn ready(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error> {
+pub fn ready(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, EngineError> {
     let mut instance = instance.clone();
     if instance.prepared {
         instance = reconnect(ctx.store, &instance, ctx.progress)?;
@@ -86,7 +86,7 @@ pub fn ready(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, E
             return Ok(instance);
         }
         // Whatever the set-up made is gone, too.
-        instance = ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
+        instance = ctx.store.update(instance.id, |now| -> Result<Instance, EngineError> {
             now.prepared = false;
             Ok(now.clone())
         })?;
@@ -99,14 +99,14 @@ pub fn ready(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, E
     if !instance.recipe.setup.is_empty() {
         set_up(ctx, &instance)?;
     }
-    ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
+    ctx.store.update(instance.id, |now| -> Result<Instance, EngineError> {
         now.prepared = true;
         Ok(now.clone())
     })
 }
 
 /// Makes worktrees work again that were removed by hand, or forgotten by git; whether the files of one are new.
-fn repair(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<bool, Error> {
+fn repair(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<bool, EngineError> {
     let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let mut is_new = false;
     for mount in isolated(instance) {
@@ -117,14 +117,17 @@ fn repair(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<bool, Error> {
             abide_git::repair(instance.id, &instance_dir, mount, TO_MAKE, told)? == Some(Repair::Remade);
         let is_gone = abide_git::tree(&instance_dir, mount).is_some_and(|tree| !tree.exists());
         if let (true, Some(fault)) = (is_gone, abide_git::fault(&instance_dir, mount, TO_LOOK)) {
-            return Err(Error::Other(format!("{fault}; `abide eject {}` removes the rest", instance.id)));
+            return Err(EngineError::Other(format!(
+                "{fault}; `abide eject {}` removes the rest",
+                instance.id
+            )));
         }
     }
     Ok(is_new)
 }
 
 /// The instance with the set-up command that is configured now: one that failed may have been corrected since.
-fn with_current_setup(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error> {
+fn with_current_setup(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, EngineError> {
     let Some(current) = ctx.setup.as_ref().filter(|current| **current != instance.recipe.setup) else {
         return Ok(instance.clone());
     };
@@ -132,7 +135,7 @@ fn with_current_setup(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<In
         true => (ctx.progress)("the set-up command was removed from the configuration, so none is run"),
         false => (ctx.progress)("the set-up command has changed since the last start"),
     }
-    ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
+    ctx.store.update(instance.id, |now| -> Result<Instance, EngineError> {
         now.recipe.setup.clone_from(current);
         Ok(now.clone())
     })
@@ -151,24 +154,24 @@ pub fn linked_elsewhere(store: &Store, instance: &Instance) -> Vec<PathBuf> {
 }
 
 /// Refuses if the trees of `instance`, whose instance directory is at `instance_dir` in the trash, cannot be given back to their repositories.
-pub fn check_restore(instance_dir: &Path, instance: &Instance) -> Result<(), Error> {
+pub fn check_restore(instance_dir: &Path, instance: &Instance) -> Result<(), EngineError> {
     isolated(instance).try_for_each(|mount| Ok(abide_git::check_restore(instance_dir, mount, TO_RELEASE)?))
 }
 
 /// Runs the set-up command. What it makes, even if it fails, is no work of anybody's; what was there before it ran is.
-fn set_up(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
+fn set_up(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineError> {
     let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let look = |mount| Ok((mount, abide_git::before_setup(&instance_dir, mount, TO_LOOK)?));
-    let before: Vec<_> = isolated(instance).map(look).collect::<Result<_, Error>>()?;
+    let before: Vec<_> = isolated(instance).map(look).collect::<Result<_, EngineError>>()?;
     let done = setup::run(ctx, instance);
     crash::point("engine.trees.set-up");
     let settled = before
         .iter()
         .try_for_each(|(mount, before)| abide_git::settle(&instance_dir, mount, before, TO_LOOK));
-    done.and(settled.map_err(Error::from))
+    done.and(settled.map_err(EngineError::from))
 }
 
-fn make(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error> {
+fn make(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, EngineError> {
     let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let mut moves: Vec<(PathBuf, PathBuf)> = Vec::new();
     let mut mounts = instance.recipe.mounts.clone();
@@ -193,7 +196,7 @@ fn make(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Error>
         // A plain directory joined with nothing would end in a slash.
         inside.map_or_else(|| dir.to_owned(), |dir| dir.components().collect())
     };
-    ctx.store.update(instance.id, |now| -> Result<Instance, Error> {
+    ctx.store.update(instance.id, |now| -> Result<Instance, EngineError> {
         now.recipe.mounts = mounts;
         now.recipe.cwd = moved(&now.recipe.cwd);
         for session in &mut now.sessions {
@@ -253,7 +256,7 @@ pub fn guest_of(store: &Store, instance: &Instance) -> Option<String> {
 }
 
 fn guest_among(
-    all: &Result<Vec<StoreEntry>, abide_store::Error>,
+    all: &Result<Vec<StoreEntry>, abide_store::StoreError>,
     instance_dir: &Path,
     host: InstanceId,
 ) -> Option<String> {
@@ -291,7 +294,7 @@ pub fn verdict(store: &Store, instance: &Instance) -> Verdict {
 /// back is in the instance directory.
 ///
 /// Returns what stays behind in a repository that is not where it was.
-pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, Error> {
+pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, EngineError> {
     let instance_dir = store.layout().instance_dir(instance.id);
     let mut left = Vec::new();
     for mount in isolated(instance) {
@@ -316,7 +319,7 @@ pub fn are_released(store: &Store, instance: &Instance) -> bool {
 }
 
 /// Makes git know the trees of `instance` again, if it does not, and gives it as it is then.
-pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Result<Instance, Error> {
+pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Result<Instance, EngineError> {
     if !are_released(store, instance) {
         return Ok(instance.clone());
     }

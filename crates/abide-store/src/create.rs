@@ -7,7 +7,7 @@ use abide_sys::{atomic, crash};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::error::{Error, IoFailure, Result, StoreStep as _};
+use crate::error::{IoFailure, Result, StoreError, StoreStep as _};
 use crate::layout::{INSTANCES, JOURNAL, LOCK, MANIFEST, RUN, STATE, TRASH, TrashName};
 use crate::staging::Staging;
 use crate::store::Store;
@@ -36,7 +36,7 @@ impl Store {
         match made {
             Ok(()) => {}
             // It is published, so it is no longer ours to remove.
-            Err(not_durable @ Error::NotDurable(_)) => return Err(not_durable),
+            Err(not_durable @ StoreError::NotDurable(_)) => return Err(not_durable),
             Err(error) => {
                 let _ = tree::remove(staging.dir(), id.as_str().as_ref());
                 return Err(error);
@@ -69,7 +69,7 @@ impl Store {
             }
             tree::remove(staging.dir(), id.as_str().as_ref()).map_err(|f| f.under(&path))?;
         }
-        Err(Error::NoFreeId)
+        Err(StoreError::NoFreeId)
     }
 
     /// Whether there is an instance directory called `id`, in the trash too: it must be possible to take that back.
@@ -87,9 +87,9 @@ impl Store {
     /// Writes everything that an instance directory consists of.
     fn fill(&self, dir: &OwnedFd, instance: &Instance, id: InstanceId) -> Result<()> {
         let path = self.layout().staging().join(id.as_str());
-        let bytes = manifest::encode(instance).map_err(|reason| Error::Unwritable { id, reason })?;
+        let bytes = manifest::encode(instance).map_err(|reason| StoreError::Unwritable { id, reason })?;
         if instance.id != id {
-            return Err(Error::Unwritable { id, reason: format!("it belongs to {}", instance.id) });
+            return Err(StoreError::Unwritable { id, reason: format!("it belongs to {}", instance.id) });
         }
         let mode = Mode::RUSR | Mode::WUSR;
         for name in [RUN, STATE, JOURNAL] {
@@ -105,11 +105,11 @@ impl Store {
         let path = self.layout().instance_dir(id);
         match dir::move_to_free(staging.dir(), id.as_str(), instances, id.as_str()) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Err(Error::Taken { path }),
+            Err(Errno::EXIST) => return Err(StoreError::Taken { path }),
             Err(errno) => return Err(IoFailure::new("make", path, errno).into()),
         }
         crash::point("store.create.renamed");
-        rustix::fs::fsync(instances).doing("sync", self.layout().instances()).map_err(Error::NotDurable)
+        rustix::fs::fsync(instances).doing("sync", self.layout().instances()).map_err(StoreError::NotDurable)
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(made.id, free);
         assert!(store.read(live).is_ok());
         assert_eq!(store.trashed().unwrap().len(), 1);
-        assert!(matches!(store.create_with(ids(&[1; 32]), instance), Err(Error::NoFreeId)));
+        assert!(matches!(store.create_with(ids(&[1; 32]), instance), Err(StoreError::NoFreeId)));
         let staging = std::fs::read_dir(store.layout().staging()).unwrap();
         assert_eq!(staging.count(), 2, "the lock, and what somebody else staged");
     }
@@ -169,7 +169,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path().join("home")).unwrap();
         let made = store.create(|_| instance(InstanceId::from_bits(7)));
-        assert!(matches!(made, Err(Error::Unwritable { .. })), "{made:?}");
+        assert!(matches!(made, Err(StoreError::Unwritable { .. })), "{made:?}");
         assert!(store.list().unwrap().is_empty());
         assert_eq!(std::fs::read_dir(store.layout().staging()).unwrap().count(), 1, "only the lock");
     }

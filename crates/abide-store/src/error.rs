@@ -11,11 +11,11 @@ use rustix::io::Errno;
 use crate::damage::Damage;
 
 /// The result of most operations on a store.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Why an operation on a store failed. Unless it says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum StoreError {
     /// The instance could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -64,7 +64,7 @@ pub enum Error {
     Io(#[from] IoFailure),
 }
 
-impl Error {
+impl StoreError {
     /// Whether it failed because there is no space left.
     pub fn is_full(&self) -> bool {
         match self {
@@ -128,7 +128,7 @@ pub enum ResolveError {
     TooShort(String),
     /// The store could not be read.
     #[error(transparent)]
-    Store(#[from] Error),
+    Store(#[from] StoreError),
 }
 
 fn one_of(ids: &[InstanceId]) -> String {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::damage::Damage;
 use crate::dir;
-use crate::error::{Error, IoFailure, Result, StoreStep as _};
+use crate::error::{IoFailure, Result, StoreError, StoreStep as _};
 use crate::layout::{INSTANCES, MANIFEST, NO_WORK, TRASH, TrashName};
 use crate::lock::{self, Hold, LockFailure};
 use crate::manifest::{ManifestReader, ManifestTrouble};
@@ -116,11 +116,11 @@ impl InstanceLock {
         let id = self.id();
         if instance.id != id {
             let reason = format!("it belongs to {}", instance.id);
-            return Err(Error::Unwritable { id, reason });
+            return Err(StoreError::Unwritable { id, reason });
         }
         let staging = Staging::enter(&self.store)?;
         let written = staging.write_manifest(instance, &self.held.dir, &self.path());
-        if matches!(written, Ok(()) | Err(Error::NotDurable(_))) {
+        if matches!(written, Ok(()) | Err(StoreError::NotDurable(_))) {
             self.instance = instance.clone();
         }
         written
@@ -144,15 +144,15 @@ impl InstanceLock {
     pub fn trash(self, now: Timestamp) -> Result<TrashName> {
         let id = self.id();
         let Status::Ending(_) = &self.instance.status.status else {
-            return Err(Error::NotEnding { id, status: self.instance.status.status.to_string() });
+            return Err(StoreError::NotEnding { id, status: self.instance.status.status.to_string() });
         };
         let trash = self.store.open_section(TRASH)?;
         crash::point("store.trash.locked");
         let name = self.move_to(&trash, now)?;
         crash::point("store.trash.renamed");
         let layout = self.store.layout();
-        rustix::fs::fsync(&trash).doing("sync", layout.trash()).map_err(Error::NotDurable)?;
-        rustix::fs::fsync(&self.shelf).doing("sync", layout.instances()).map_err(Error::NotDurable)?;
+        rustix::fs::fsync(&trash).doing("sync", layout.trash()).map_err(StoreError::NotDurable)?;
+        rustix::fs::fsync(&self.shelf).doing("sync", layout.instances()).map_err(StoreError::NotDurable)?;
         tracing::info!(%id, %name, "moved to the trash");
         Ok(name)
     }
@@ -171,6 +171,6 @@ impl InstanceLock {
                 }
             }
         }
-        Err(Error::Taken { path: self.store.layout().trashed(&TrashName::new(id, now)) })
+        Err(StoreError::Taken { path: self.store.layout().trashed(&TrashName::new(id, now)) })
     }
 }

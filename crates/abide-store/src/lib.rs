@@ -28,7 +28,7 @@ mod trash;
 mod tree;
 
 pub use damage::Damage;
-pub use error::{Error, IoFailure, ReadError, ResolveError, Result};
+pub use error::{IoFailure, ReadError, ResolveError, Result, StoreError};
 pub use instance_dir::InstanceLock;
 pub use layout::{StorePaths, TrashName};
 pub use list::StoreEntry;

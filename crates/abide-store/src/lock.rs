@@ -40,7 +40,7 @@ pub(crate) enum LockFailure {
 
 impl LockFailure {
     /// The error for the lock of the instance directory of `id` at `place`.
-    pub(crate) fn of_unit(self, id: InstanceId, place: &Path, waited: Duration) -> crate::Error {
+    pub(crate) fn of_unit(self, id: InstanceId, place: &Path, waited: Duration) -> crate::StoreError {
         match self {
             Self::Absent => ReadError::NotFound(id).into(),
             Self::Damaged(reason) => ReadError::Damaged { id, reason }.into(),
@@ -49,11 +49,11 @@ impl LockFailure {
     }
 
     /// The error for the lock of a directory at `path` that is not an instance directory.
-    pub(crate) fn at(self, path: PathBuf, waited: Duration) -> crate::Error {
+    pub(crate) fn at(self, path: PathBuf, waited: Duration) -> crate::StoreError {
         match self {
-            Self::Busy { holder } => crate::Error::Locked { path, holder, waited },
+            Self::Busy { holder } => crate::StoreError::Locked { path, holder, waited },
             Self::Absent => crate::IoFailure::new("lock", path, Errno::NOENT).into(),
-            Self::Damaged(_) => crate::Error::Taken { path: path.join(LOCK) },
+            Self::Damaged(_) => crate::StoreError::Taken { path: path.join(LOCK) },
             Self::System(errno) => crate::IoFailure::new("lock", path, errno).into(),
         }
     }

@@ -11,7 +11,7 @@ use abide_model::Instance;
 use abide_sys::{atomic, crash};
 use rustix::fs::{AtFlags, Mode};
 
-use crate::error::{Error, IoFailure, Result, StoreStep as _};
+use crate::error::{IoFailure, Result, StoreError, StoreStep as _};
 use crate::layout::{MANIFEST, STAGING};
 use crate::lock::{self, Hold};
 use crate::store::Store;
@@ -46,7 +46,7 @@ impl Staging {
         place: &Path,
     ) -> Result<()> {
         let id = instance.id;
-        let bytes = manifest::encode(instance).map_err(|reason| Error::Unwritable { id, reason })?;
+        let bytes = manifest::encode(instance).map_err(|reason| StoreError::Unwritable { id, reason })?;
         let random = atomic::random().doing("get random numbers for", &self.path)?;
         let temp = format!("{id}-{random:016x}.json");
         atomic::create(&self.dir, &temp, &bytes, Mode::RUSR | Mode::WUSR)
@@ -57,7 +57,7 @@ impl Staging {
             return Err(IoFailure::new("replace", place.join(MANIFEST), errno).into());
         }
         crash::point("store.write.renamed");
-        rustix::fs::fsync(instance_dir).doing("sync", place).map_err(Error::NotDurable)
+        rustix::fs::fsync(instance_dir).doing("sync", place).map_err(StoreError::NotDurable)
     }
 
     /// Removes a staged file that is not wanted. If that fails, a sweep finds it.

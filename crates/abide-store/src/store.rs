@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::dir;
-use crate::error::{Error, IoFailure, ReadError, Result, StoreStep as _};
+use crate::error::{IoFailure, ReadError, Result, StoreError, StoreStep as _};
 use crate::instance_dir::{self, InstanceLock};
 use crate::layout::{INSTANCES, LOG, STAGING, StorePaths, TRASH};
 use crate::lock::{self, Hold};
@@ -93,7 +93,7 @@ impl Store {
 
     /// Changes the instance `id` under its lock. Writes only if something changed; an error of `change` leaves all as
     /// it was.
-    pub fn update<T, E: From<Error>>(
+    pub fn update<T, E: From<StoreError>>(
         &self,
         id: InstanceId,
         change: impl FnOnce(&mut Instance) -> Result<T, E>,
@@ -160,7 +160,7 @@ impl Store {
 fn resolved_home(home: PathBuf) -> Result<PathBuf> {
     let failed = |doing: &'static str, error: &std::io::Error| {
         let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
-        Error::Io(IoFailure::new(doing, &home, errno))
+        StoreError::Io(IoFailure::new(doing, &home, errno))
     };
     match std::fs::canonicalize(&home) {
         Ok(real) => return Ok(real),
@@ -169,7 +169,7 @@ fn resolved_home(home: PathBuf) -> Result<PathBuf> {
     }
     if std::fs::symlink_metadata(&home).is_ok_and(|found| found.is_symlink()) {
         let home = home.display();
-        return Err(Error::Home(format!(
+        return Err(StoreError::Home(format!(
             "{home} is a dangling symbolic link; mount or create its target, or set ABIDE_HOME"
         )));
     }
@@ -203,9 +203,9 @@ pub fn refuse_foreign(path: &Path, variable: &str) -> Result<()> {
     Err(belongs_to(found, meta.uid(), variable))
 }
 
-fn belongs_to(path: &Path, owner: u32, variable: &str) -> Error {
+fn belongs_to(path: &Path, owner: u32, variable: &str) -> StoreError {
     let path = path.display();
-    Error::Home(format!(
+    StoreError::Home(format!(
         "{path} belongs to uid {owner}; run abide as that user, or set {variable} to a directory of your own"
     ))
 }
@@ -218,21 +218,21 @@ fn refuse_if_others_may_write(fd: &OwnedFd, path: &Path) -> Result<()> {
     }
     let path = path.display();
     if mode & 0o022 != 0 {
-        return Err(Error::Home(format!(
+        return Err(StoreError::Home(format!(
             "{path} can be written by other users (mode {mode:04o}); run `chmod 700 {path}`"
         )));
     }
     Ok(())
 }
 
-fn not_a_directory(path: &Path) -> Error {
-    Error::Home(format!("{} is not a directory; move it away, or set ABIDE_HOME", path.display()))
+fn not_a_directory(path: &Path) -> StoreError {
+    StoreError::Home(format!("{} is not a directory; move it away, or set ABIDE_HOME", path.display()))
 }
 
 /// What is wrong with a section of the store that cannot be entered.
-fn not_one_of_ours(parent: &OwnedFd, name: &str, path: &Path) -> Error {
+fn not_one_of_ours(parent: &OwnedFd, name: &str, path: &Path) -> StoreError {
     match dir::stat(parent, name).map(|s| dir::kind(&s)) {
-        Ok(rustix::fs::FileType::Symlink) => Error::Home(format!(
+        Ok(rustix::fs::FileType::Symlink) => StoreError::Home(format!(
             "{} is a symbolic link, but the store must not contain any; move its target there",
             path.display()
         )),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use abide_sys::crash;
 
-use crate::error::{Error, Result, StoreStep as _};
+use crate::error::{Result, StoreError, StoreStep as _};
 use crate::layout::{LOCK, PURGING, STAGING, TRASH};
 use crate::lock::{self, Hold, LockFailure};
 use crate::store::Store;
@@ -20,7 +20,7 @@ pub struct SweepReport {
     /// Deletions from the trash that were cut short, finished.
     pub purged: usize,
     /// What could not be removed. The next sweep tries again.
-    pub failed: Vec<Error>,
+    pub failed: Vec<StoreError>,
 }
 
 impl Store {

@@ -8,7 +8,7 @@ use abide_sys::{atomic, crash};
 use rustix::io::Errno;
 
 use crate::damage::Damage;
-use crate::error::{Error, IoFailure, Result, StoreStep as _};
+use crate::error::{IoFailure, Result, StoreError, StoreStep as _};
 use crate::instance_dir::{self, LockedDir};
 use crate::layout::{INSTANCES, NO_WORK, PURGING, TRASH, TRASH_SIZE, TrashName};
 use crate::lock::LockFailure;
@@ -101,7 +101,7 @@ impl Store {
         let trash = self.open_section(TRASH)?;
         let instances = self.open_section(INSTANCES)?;
         let trouble_here = |trouble: ManifestTrouble| match trouble {
-            ManifestTrouble::Absent => Error::NotInTrash(entry.clone()),
+            ManifestTrouble::Absent => StoreError::NotInTrash(entry.clone()),
             trouble => trouble.with(id, &from).into(),
         };
         // A damaged instance directory is left exactly as it is: not even a missing lock file is made in it.
@@ -109,13 +109,13 @@ impl Store {
         let held = self.hold_trashed(&trash, name)?;
         let mut instance = instance_dir::read(&trash, &entry, id).map_err(trouble_here)?;
         if dir::stat(&instances, id.as_str()).is_ok() {
-            return Err(Error::Taken { path: to.clone() });
+            return Err(StoreError::Taken { path: to.clone() });
         }
         if instance.apply(&StatusEvent::TakenFromTrash, "taken back out of the trash", now)? {
             let written = Staging::enter(self)?.write_manifest(&instance, &held.dir, &from);
             written.map_err(|error| match error {
                 // What is done is only the first half, and the second does not happen.
-                Error::NotDurable(failure) => failure.into(),
+                StoreError::NotDurable(failure) => failure.into(),
                 error => error,
             })?;
         }
@@ -124,12 +124,14 @@ impl Store {
         crash::point("store.restore.stamped");
         match dir::move_to_free(&trash, &entry, &instances, id.as_str()) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Err(Error::Taken { path: to.clone() }),
+            Err(Errno::EXIST) => return Err(StoreError::Taken { path: to.clone() }),
             Err(errno) => return Err(IoFailure::new("take out of the trash", &from, errno).into()),
         }
         crash::point("store.restore.renamed");
-        rustix::fs::fsync(&instances).doing("sync", self.layout().instances()).map_err(Error::NotDurable)?;
-        rustix::fs::fsync(&trash).doing("sync", self.layout().trash()).map_err(Error::NotDurable)?;
+        rustix::fs::fsync(&instances)
+            .doing("sync", self.layout().instances())
+            .map_err(StoreError::NotDurable)?;
+        rustix::fs::fsync(&trash).doing("sync", self.layout().trash()).map_err(StoreError::NotDurable)?;
         tracing::info!(%id, %name, "taken out of the trash");
         Ok(id)
     }
@@ -143,20 +145,20 @@ impl Store {
         // It was decided about before it came here, so a damaged entry goes like any other; it just has no lock.
         let _held = match self.hold_trashed(&trash, name) {
             Ok(held) => Some(held),
-            Err(locked @ (Error::Locked { .. } | Error::NotInTrash(_))) => return Err(locked),
+            Err(locked @ (StoreError::Locked { .. } | StoreError::NotInTrash(_))) => return Err(locked),
             Err(_) => None,
         };
         match dir::move_to_free(&trash, &entry, &trash, &doomed) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Err(Error::NotInTrash(entry)),
-            Err(Errno::EXIST) => return Err(Error::Taken { path: trash_path.join(doomed) }),
+            Err(Errno::NOENT) => return Err(StoreError::NotInTrash(entry)),
+            Err(Errno::EXIST) => return Err(StoreError::Taken { path: trash_path.join(doomed) }),
             Err(errno) => return Err(IoFailure::new("delete", path, errno).into()),
         }
         crash::point("store.purge.renamed");
         rustix::fs::fsync(&trash).doing("sync", &trash_path)?;
         tree::remove(&trash, doomed.as_ref()).map_err(|failure| failure.under(&trash_path))?;
         crash::point("store.purge.deleted");
-        rustix::fs::fsync(&trash).doing("sync", &trash_path).map_err(Error::NotDurable)?;
+        rustix::fs::fsync(&trash).doing("sync", &trash_path).map_err(StoreError::NotDurable)?;
         tracing::info!(%name, "purged");
         Ok(())
     }
@@ -164,7 +166,7 @@ impl Store {
     fn hold_trashed(&self, trash: &OwnedFd, name: &TrashName) -> Result<LockedDir> {
         let entry = name.to_string();
         LockedDir::take(trash, &entry, self.patience()).map_err(|failure| match failure {
-            LockFailure::Absent => Error::NotInTrash(entry),
+            LockFailure::Absent => StoreError::NotInTrash(entry),
             failure => failure.of_unit(name.id, &self.layout().trashed(name), self.patience()),
         })
     }

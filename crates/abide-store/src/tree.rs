@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use crate::dir;
-use crate::error::{Error, IoFailure};
+use crate::error::{IoFailure, StoreError};
 use crate::layout::LOCK;
 use abide_sys::crash;
 
@@ -38,10 +38,10 @@ enum TreeFailureCause {
 
 impl TreeFailure {
     /// The error for a tree whose parent directory is at `parent`.
-    pub(crate) fn under(self, parent: &Path) -> Error {
+    pub(crate) fn under(self, parent: &Path) -> StoreError {
         let path = parent.join(self.path);
         match self.cause {
-            TreeFailureCause::Mounted => Error::Mounted { path },
+            TreeFailureCause::Mounted => StoreError::Mounted { path },
             TreeFailureCause::System(errno) => IoFailure::new("delete", path, errno).into(),
         }
     }

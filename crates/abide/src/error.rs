@@ -92,10 +92,10 @@ macro_rules! failures {
 
 failures! {
     abide_config::ConfigError,
-    abide_engine::Error,
+    abide_engine::EngineError,
     abide_engine::substrate::NoAnswer,
     abide_places::host::boot_service::BootError,
-    abide_store::Error,
+    abide_store::StoreError,
     abide_store::ReadError,
     abide_store::ResolveError,
     abide_wire::protocol::CallError,

@@ -6,7 +6,7 @@ use abide_agents::{Located, TranscriptCandidate, Typed};
 use abide_config::Settings;
 use abide_model::session::Origin;
 use abide_model::{Conversation, Extra, Session, Timestamp};
-use abide_store::{Error, Store};
+use abide_store::{Store, StoreError};
 use abide_sys::clock;
 
 use crate::conversation::agent_environment;
@@ -47,7 +47,7 @@ pub enum TakeError {
     Held { id: String, by: HeldBy },
     /// The transcripts on disk could not be matched with the sessions that use them.
     #[error(transparent)]
-    Store(#[from] Error),
+    Store(#[from] StoreError),
 }
 
 fn way_there(dir: &Path) -> &'static str {

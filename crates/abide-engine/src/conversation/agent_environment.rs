@@ -13,7 +13,7 @@ use abide_model::session::Setup;
 use abide_model::{Extra, Session};
 use abide_sys::atomic::{self, Durability};
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::start::launch::LaunchContext;
 
 /// The agent that `session` runs, as it was set up at its first start; `None` if it runs none, or was never started.
@@ -57,10 +57,10 @@ pub(crate) fn chosen_dir(
 }
 
 /// Refuses a directory that the agent `name`, run as `argv`, does not accept.
-pub(crate) fn check(name: &str, argv: &[String], described: &Described) -> Result<(), Error> {
+pub(crate) fn check(name: &str, argv: &[String], described: &Described) -> Result<(), EngineError> {
     let Some(dir) = &described.config_dir else { return Ok(()) };
     let agent = abide_agents::for_session(name, argv, Some(&described.described()));
-    agent.config_env(dir).map(drop).map_err(Error::Other)
+    agent.config_env(dir).map(drop).map_err(EngineError::Other)
 }
 
 /// Makes the agent look where it looked at first. An agent that is given its own default directory may behave differently from one

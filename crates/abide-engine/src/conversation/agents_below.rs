@@ -23,7 +23,7 @@ pub(crate) fn note(store: &Store, instance: Instance, live: &StatusReply) -> Ins
     if seen.is_empty() {
         return instance;
     }
-    let noted = store.update(instance.id, |now| -> Result<Instance, abide_store::Error> {
+    let noted = store.update(instance.id, |now| -> Result<Instance, abide_store::StoreError> {
         for session in now.sessions.iter_mut().filter(|_| now.generation == instance.generation) {
             if let Some((_, below)) = seen.iter().find(|(id, _)| *id == session.id) {
                 session.below = below.clone();

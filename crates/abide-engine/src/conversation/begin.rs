@@ -17,7 +17,7 @@ use crate::conversation::claims::Claims;
 use crate::conversation::holders::{HeldBy, LiveHolders};
 use crate::conversation::transcript_vault::{RestoredTranscript, Vault};
 use crate::conversation::{agent_environment, agent_help, session_traces};
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::connect;
 use crate::start::launch::LaunchContext;
 
@@ -36,7 +36,7 @@ pub(crate) fn prepare(
     instance: &Instance,
     session: &Session,
     env: &mut BTreeMap<OsString, OsString>,
-) -> Result<Option<PreparedLaunch>, Error> {
+) -> Result<Option<PreparedLaunch>, EngineError> {
     let Some(name) = &session.agent else {
         log(instance, session, None, reason::NO_AGENT, "");
         return Ok(None);
@@ -90,7 +90,7 @@ pub struct ResumeForecast {
 }
 
 /// What a resume of `instance` would do now, by the decisions that the resume itself takes. Nothing is changed.
-pub fn forecast(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<ResumeForecast, Error> {
+pub fn forecast(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<ResumeForecast, EngineError> {
     refuse_open(ctx.store, instance)?;
     let mut claims = Claims::take(ctx.store)?;
     let mut forecast = ResumeForecast::default();
@@ -121,7 +121,7 @@ pub fn forecast(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<ResumeFo
 }
 
 /// Refuses to bring `instance` back while a process that is not its own is in a conversation of its sessions.
-pub(crate) fn refuse_open(store: &Store, instance: &Instance) -> Result<(), Error> {
+pub(crate) fn refuse_open(store: &Store, instance: &Instance) -> Result<(), EngineError> {
     let bound = |session: &&Session| session.conversation.is_some() && session.agent.is_some();
     let sessions: Vec<&Session> = instance.sessions_to_resume().into_iter().filter(bound).collect();
     if sessions.is_empty() {
@@ -185,7 +185,7 @@ impl SessionStart<'_> {
     }
 
     /// Decides how the session is started, and records it under the lock for such decisions.
-    fn decide(&self) -> Result<Prepared, Error> {
+    fn decide(&self) -> Result<Prepared, EngineError> {
         let session = self.session;
         // A new conversation belongs to no session, and the usual first start should not have to read those of all others.
         let is_new = session.generation <= 1
@@ -199,7 +199,7 @@ impl SessionStart<'_> {
 
     /// How the session begins, as things are now. `claims` may be left out of a session that certainly begins a new
     /// conversation; `put_back` is its transcript, if that will be put back where it is missing.
-    fn beginning(&self, claims: Option<&Claims>, put_back: Option<&Path>) -> Result<Prepared, Error> {
+    fn beginning(&self, claims: Option<&Claims>, put_back: Option<&Path>) -> Result<Prepared, EngineError> {
         let Self { ctx, instance, session, agent, setup } = *self;
         let started_before = session.generation > 1;
         let bound = session.conversation.as_ref();
@@ -252,7 +252,7 @@ impl SessionStart<'_> {
     }
 
     /// Written down before the agent starts: a crash right after must not lose the id.
-    fn bind(&self, prepared: &Prepared) -> Result<(), Error> {
+    fn bind(&self, prepared: &Prepared) -> Result<(), EngineError> {
         let (instance, session) = (self.instance.id, self.session.id);
         let resumed = match &prepared.begin.decision {
             Begin::Resume { id } => Some(id.as_str()),
@@ -261,7 +261,7 @@ impl SessionStart<'_> {
         let why = prepared.unverified.as_deref().unwrap_or_default();
         log(self.instance, self.session, resumed, &prepared.begin.reason, why);
         let bound = binding(prepared);
-        self.ctx.store.update(instance, |now| -> Result<(), Error> {
+        self.ctx.store.update(instance, |now| -> Result<(), EngineError> {
             if let Some(own) = now.sessions.iter_mut().find(|own| own.id == session) {
                 own.setup.get_or_insert_with(|| self.setup.clone());
                 own.astray = None;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use abide_model::{Conversation, Instance, InstanceId, Session, SessionId, Timestamp};
-use abide_store::{ClaimsLock, Error, Store};
+use abide_store::{ClaimsLock, Store, StoreError};
 
 /// A session of an instance.
 pub(crate) type Who = (InstanceId, SessionId);
@@ -17,7 +17,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    pub fn take(store: &Store) -> Result<Self, Error> {
+    pub fn take(store: &Store) -> Result<Self, StoreError> {
         let lock = store.lock_claims()?;
         let instances = store.list()?.iter().filter_map(|entry| entry.sound().cloned()).collect();
         Ok(Self { instances, _lock: lock })
@@ -68,7 +68,7 @@ impl Claims {
     }
 
     /// Every conversation that a session other than `own` was ever in, be it closed or in the trash by now.
-    pub fn ever(&self, store: &Store, own: Who) -> Result<Vec<String>, Error> {
+    pub fn ever(&self, store: &Store, own: Who) -> Result<Vec<String>, StoreError> {
         let ids = |instance: &Instance| instance.claimed().map(str::to_owned).collect::<Vec<_>>();
         let mut claimed: Vec<String> =
             self.others(own).flat_map(|(_, session)| session.claimed().map(str::to_owned)).collect();

@@ -11,7 +11,7 @@ use abide_model::conversation::{self, Arrival, Discovery, Follow, Sighting};
 use abide_model::session::{Astray, AstrayReason, Origin, Setup};
 use abide_model::watching::INFERRED;
 use abide_model::{Conversation, Decided, Extra, Instance, Pid, Session};
-use abide_store::{Error, Store};
+use abide_store::{Store, StoreError};
 use abide_sys::clock;
 use abide_wire::protocol::StatusReply;
 use serde::Deserialize;
@@ -198,7 +198,7 @@ fn bind(
     (session, agent, setup): (&Session, &dyn Agent, &Setup),
     arrival: Arrival,
     mut sightings: Vec<Sighting>,
-) -> Result<Option<Instance>, Error> {
+) -> Result<Option<Instance>, StoreError> {
     let own = (instance.id, session.id);
     let claims = Claims::take(store)?;
     if sightings.is_empty() {
@@ -270,7 +270,7 @@ fn discovered(
     claims: &Claims,
     own: Who,
     (session, agent, setup): (&Session, &dyn Agent, &Setup),
-) -> Result<Option<Sighting>, Error> {
+) -> Result<Option<Sighting>, StoreError> {
     let candidates = agent.discover(&setup.config_dir, Some(&session.cwd), session.created);
     if candidates.is_empty() {
         return Ok(None);
@@ -311,7 +311,7 @@ fn write(
     instance: &Instance,
     session: &Session,
     put: impl FnOnce(&mut Session),
-) -> Result<Instance, Error> {
+) -> Result<Instance, StoreError> {
     store.update(instance.id, |now| {
         // Another run has begun meanwhile, and what was seen was not that one.
         if now.generation == instance.generation

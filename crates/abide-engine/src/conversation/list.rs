@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use abide_agents::{Chosen, KNOWN, TranscriptCandidate};
 use abide_config::Settings;
 use abide_model::{Conversation, Instance, Pid, Session, Timestamp};
-use abide_store::{Error, Store};
+use abide_store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::conversation::agent_environment;
@@ -76,7 +76,7 @@ pub(crate) struct KnownConversation<'a> {
 
 /// The conversations held in `dir`, or in any directory. What was held in a tree of an instance, or before the directory
 /// was moved, belongs to the directory that the instance was launched from.
-pub fn list(ctx: &LaunchContext<'_>, dir: Option<&Path>) -> Result<ConversationList, Error> {
+pub fn list(ctx: &LaunchContext<'_>, dir: Option<&Path>) -> Result<ConversationList, StoreError> {
     let places = places(ctx.settings, &ctx.env, &ctx.home);
     let recorded = recorded_places(ctx.store, dir)?;
     let claims = Claims::take(ctx.store)?;
@@ -174,7 +174,7 @@ fn on_disk(place: &AgentPlace, session: &Session, held: &Conversation) -> Option
 pub(crate) fn recorded_places(
     store: &Store,
     dir: Option<&Path>,
-) -> Result<Vec<(AgentPlace, Session)>, Error> {
+) -> Result<Vec<(AgentPlace, Session)>, StoreError> {
     let Some(dir) = dir else { return Ok(Vec::new()) };
     let now = moved::identity(dir);
     let belongs = |instance: &Instance| {
@@ -229,7 +229,7 @@ pub(crate) fn places(
 }
 
 /// Which session is, or was, in which conversation.
-fn owners(store: &Store) -> Result<HashMap<String, (ConversationClaim, String)>, Error> {
+fn owners(store: &Store) -> Result<HashMap<String, (ConversationClaim, String)>, StoreError> {
     let mut owners = HashMap::new();
     for entry in store.trashed()?.iter().filter_map(|entry| entry.content.as_ref().ok()) {
         note(&mut owners, entry, |_| ConversationClaim::Left);

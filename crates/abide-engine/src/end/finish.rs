@@ -25,7 +25,7 @@ use abide_wire::supervisor_lock::{InstanceClaim, remove_stale_socket};
 
 use crate::conversation::current::{self, LookDepth};
 use crate::end::session_end;
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::processes::{self, SessionProcesses};
 use crate::running::{connect, daemons, liveness};
 use crate::start::startup_check;
@@ -52,13 +52,13 @@ pub enum FinishOutcome {
 /// the next look.
 ///
 /// `policy` is the scope's; `None` where the configuration could not be read, which counts as `keep`.
-pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<FinishOutcome, Error> {
+pub fn finish(store: &Store, id: InstanceId, policy: Option<Policy>) -> Result<FinishOutcome, EngineError> {
     // Without it others look at the trees a second time, which does no harm.
     let _claim = InstanceClaim::finishing(&connect::instance_dir(store, id));
     let finished = decide_and_carry_out(store, id, policy);
     match &finished {
         // Another process is at it, and knows better.
-        Err(Error::Store(abide_store::Error::Locked { .. })) => {}
+        Err(EngineError::Store(abide_store::StoreError::Locked { .. })) => {}
         Err(error) => note_obstacle(store, id, &error.to_string()),
         Ok(_) => {}
     }
@@ -74,7 +74,7 @@ fn note_obstacle(store: &Store, id: InstanceId, obstacle: &str) {
     if !store.read(id).is_ok_and(|instance| is_new(&instance)) {
         return;
     }
-    let noted = store.update(id, |instance| -> Result<(), Error> {
+    let noted = store.update(id, |instance| -> Result<(), EngineError> {
         if is_new(instance) {
             instance.status.obstacle = Some(obstacle.to_owned());
         }
@@ -87,8 +87,8 @@ fn note_obstacle(store: &Store, id: InstanceId, obstacle: &str) {
 
 /// Takes back the removal of the instance `id`, which was not carried out, and gives it as it is then: what was not ended
 /// yet runs on. Its trees are made known to git again, as far as they were given up.
-pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<Instance, Error> {
-    let instance = store.update(id, |instance| -> Result<Instance, Error> {
+pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<Instance, EngineError> {
+    let instance = store.update(id, |instance| -> Result<Instance, EngineError> {
         let judged = liveness::of(store, instance);
         liveness::require_known(id, &judged)?;
         let event = StatusEvent::RemovalTakenBack { runs: judged.decision == Liveness::Alive };
@@ -96,14 +96,14 @@ pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<I
         Ok(instance.clone())
     })?;
     trees::reconnect(store, &instance, told)
-        .map_err(|problem| Error::Other(format!("{} is kept, but {problem}", id.display_name())))
+        .map_err(|problem| EngineError::Other(format!("{} is kept, but {problem}", id.display_name())))
 }
 
 fn decide_and_carry_out(
     store: &Store,
     id: InstanceId,
     policy: Option<Policy>,
-) -> Result<FinishOutcome, Error> {
+) -> Result<FinishOutcome, EngineError> {
     let instance_dir = connect::instance_dir(store, id);
     if !is_over(store, &store.read(id)?)? {
         return Ok(FinishOutcome::Running);
@@ -146,7 +146,7 @@ fn decide_and_carry_out(
             // What may be work stays in the trash for its whole time.
             lock.note_work(trees::may_hold_work(store, &instance))?;
             let left = trees::release(store, &instance).map_err(|problem| {
-                Error::Other(format!("{} cannot be removed yet: {problem}", id.display_name()))
+                EngineError::Other(format!("{} cannot be removed yet: {problem}", id.display_name()))
             })?;
             left.iter().for_each(|left| tracing::warn!(%id, "{left}"));
             crash::point("engine.finish.released");
@@ -178,7 +178,7 @@ fn looked_at(
     id: InstanceId,
     instance_dir: &InstanceDir,
     policy: Option<Policy>,
-) -> Result<(InstanceLock, Option<ExitRecord>, Verdict), Error> {
+) -> Result<(InstanceLock, Option<ExitRecord>, Verdict), EngineError> {
     loop {
         let active = store.read(id).ok().filter(|instance| instance.status.status == Status::Active);
         let seen = active.map(|instance| current::follow(store, instance, None, LookDepth::Brief));
@@ -228,7 +228,7 @@ fn verdict(
 }
 
 /// Whether the run of an active instance is over; an error where that is not known. What is not active has no run.
-fn is_over(store: &Store, instance: &Instance) -> Result<bool, Error> {
+fn is_over(store: &Store, instance: &Instance) -> Result<bool, EngineError> {
     if instance.status.status != Status::Active {
         return Ok(true);
     }
@@ -319,9 +319,9 @@ fn note_names(instance: &mut Instance, instance_dir: &InstanceDir) {
 }
 
 /// Notes that the operator looks at session `id` of the instance. One that was started from inside is written down with it.
-pub fn note_visit(store: &Store, instance: InstanceId, id: SessionId) -> Result<(), Error> {
+pub fn note_visit(store: &Store, instance: InstanceId, id: SessionId) -> Result<(), EngineError> {
     let instance_dir = connect::instance_dir(store, instance);
-    store.update(instance, |instance| -> Result<(), Error> {
+    store.update(instance, |instance| -> Result<(), EngineError> {
         if let Some(record) = record_of(&instance_dir, instance) {
             note_sessions(instance, &record);
         }
@@ -346,12 +346,12 @@ pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -
 }
 
 /// Makes sure that nothing runs of what is about to be removed.
-fn stop_processes(store: &Store, instance_dir: &InstanceDir, instance: &Instance) -> Result<(), Error> {
+fn stop_processes(store: &Store, instance_dir: &InstanceDir, instance: &Instance) -> Result<(), EngineError> {
     let held = substrate::at(instance_dir.clone());
     let judged = liveness::judged(store, instance, held.as_ref());
     liveness::require_known(instance.id, &judged)?;
     if judged.decision == Liveness::Alive && !held.stop(OperatorStop::Remove) {
-        return Err(Error::StillRuns(instance.id));
+        return Err(EngineError::StillRuns(instance.id));
     }
     processes::end_leftovers(instance_dir, instance.id).map(drop)
 }
@@ -373,8 +373,8 @@ fn note_outcome(store: &Store, instance: &Instance, outcome: InstanceOutcome, re
 }
 
 /// Notes that the operator, who saw the kept instance as `seen`, chose to keep it. A later run is not touched.
-pub fn keep(store: &Store, seen: &Instance) -> Result<(), Error> {
-    let kept = store.update(seen.id, |instance| -> Result<Option<Instance>, Error> {
+pub fn keep(store: &Store, seen: &Instance) -> Result<(), EngineError> {
+    let kept = store.update(seen.id, |instance| -> Result<Option<Instance>, EngineError> {
         let same = instance.generation == seen.generation;
         Ok((same && instance.keep_by_choice(clock::now())).then(|| instance.clone()))
     })?;
@@ -395,7 +395,7 @@ pub enum FailedStart {
 /// Clears up after a start that failed. What holds work is kept in either case.
 pub fn start_failed(store: &Store, id: InstanceId, why: &str, without_work: FailedStart) {
     let verdict = store.read(id).map_or(Verdict::Unknown, |instance| trees::verdict(store, &instance));
-    let cleared = store.update(id, |instance| -> Result<(), Error> {
+    let cleared = store.update(id, |instance| -> Result<(), EngineError> {
         let event = match verdict {
             Verdict::Clean if without_work == FailedStart::Remove => {
                 StatusEvent::StarterDied { at_risk: false }
@@ -413,17 +413,22 @@ pub fn start_failed(store: &Store, id: InstanceId, why: &str, without_work: Fail
 }
 
 /// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
-pub fn discard(store: &Store, seen: &Instance, why: Ending, because: &str) -> Result<FinishOutcome, Error> {
+pub fn discard(
+    store: &Store,
+    seen: &Instance,
+    why: Ending,
+    because: &str,
+) -> Result<FinishOutcome, EngineError> {
     if let Some(guest) = trees::guest_of(store, seen) {
         let name = seen.id.display_name();
-        return Err(Error::Other(format!("{name} cannot be removed: {guest}; eject that first")));
+        return Err(EngineError::Other(format!("{name} cannot be removed: {guest}; eject that first")));
     }
-    store.update(seen.id, |instance| -> Result<(), Error> {
+    store.update(seen.id, |instance| -> Result<(), EngineError> {
         liveness::require_known(instance.id, &liveness::of(store, instance))?;
         // A decision about an earlier run did not consider the work of a later one.
         if instance.generation != seen.generation {
             let name = seen.id.display_name();
-            return Err(Error::Other(format!(
+            return Err(EngineError::Other(format!(
                 "{name} was started again in the meantime; check it and decide again"
             )));
         }

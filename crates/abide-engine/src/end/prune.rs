@@ -12,7 +12,7 @@ use abide_store::{ReadError, Store, StoreEntry, TrashName, outcomes};
 use abide_sys::clock;
 
 use crate::end::{finish, trash};
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::keepers::{self, OrphanedCapsule};
 use crate::running::processes::{Leftover, SessionProcesses};
 use crate::running::{connect, liveness};
@@ -97,7 +97,7 @@ pub fn plan(
     config: &ConfigDir,
     settings: &Settings,
     request: &PruneRequest,
-) -> Result<Plan, Error> {
+) -> Result<Plan, EngineError> {
     let entries = match request.dry_run {
         true => store.list()?,
         false => reconcile::reconcile(store, config)?,

@@ -11,7 +11,7 @@ use abide_sys::clock;
 
 use crate::conversation::current;
 use crate::end::finish::{self, FinishOutcome};
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::{connect, liveness, processes};
 use crate::{reconcile, substrate};
 
@@ -19,7 +19,7 @@ use crate::{reconcile, substrate};
 const TO_START: Duration = Duration::from_secs(10);
 
 /// Ends everything that runs of the instance `id`; what became of it then.
-pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<FinishOutcome, Error> {
+pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<FinishOutcome, EngineError> {
     let Some(mut instance) = after_its_start(store, config, id)? else {
         let because = "its start was interrupted, and nothing in it was at risk".to_owned();
         return Ok(FinishOutcome::Removed { because, left: Vec::new() });
@@ -38,13 +38,13 @@ pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<FinishO
     }
     current::look_closely(store, &instance);
     if !substrate::of(store, id).stop(OperatorStop::Stop) {
-        return Err(Error::StillRuns(id));
+        return Err(EngineError::StillRuns(id));
     }
     // What the set-up command left is not below the supervisor, and does not end with it.
     processes::end_leftovers(&instance_dir, id)?;
     match finish::finish(store, id, reconcile::policy(config, &instance)) {
-        Ok(FinishOutcome::Running) => Err(Error::StillRuns(id)),
-        Err(Error::Store(error)) if error.is_full() => Err(Error::EndedUnwritten { id, error }),
+        Ok(FinishOutcome::Running) => Err(EngineError::StillRuns(id)),
+        Err(EngineError::Store(error)) if error.is_full() => Err(EngineError::EndedUnwritten { id, error }),
         Ok(FinishOutcome::Kept(because)) if judged.decision == Liveness::Dead => {
             note_nothing_left(store, id)?;
             Ok(FinishOutcome::Kept(because))
@@ -55,8 +55,8 @@ pub fn stop(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<FinishO
 
 /// Writes down that nothing is left of the last run of the kept instance `id`, whose supervisor died: a look from another
 /// PID namespace could not see that.
-fn note_nothing_left(store: &Store, id: InstanceId) -> Result<(), Error> {
-    store.update(id, |instance| -> Result<(), Error> {
+fn note_nothing_left(store: &Store, id: InstanceId) -> Result<(), EngineError> {
+    store.update(id, |instance| -> Result<(), EngineError> {
         if matches!(instance.status.status, Status::Restorable(_)) {
             instance.started_on = None;
         }
@@ -65,15 +65,15 @@ fn note_nothing_left(store: &Store, id: InstanceId) -> Result<(), Error> {
 }
 
 /// Takes the operator's word that nothing of the instance `id` runs anywhere, where that cannot be determined.
-pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), Error> {
-    store.update(id, |instance| -> Result<(), Error> {
+pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), EngineError> {
+    store.update(id, |instance| -> Result<(), EngineError> {
         let judged = match &instance.status.status {
             Status::Starting { by, .. } => liveness::of_starter(store, instance, by),
             _ => liveness::of(store, instance),
         };
         if judged.decision != Liveness::Unknown {
             let (name, alive) = (id.display_name(), judged.decision);
-            return Err(Error::Other(format!(
+            return Err(EngineError::Other(format!(
                 "{name} is {alive}: {}; `abide stop {id}` stops it",
                 judged.reason
             )));
@@ -87,7 +87,11 @@ pub fn presume_dead(store: &Store, id: InstanceId) -> Result<(), Error> {
 
 /// The instance once no process is starting it any more; `None` if it is gone then. Its set-up command, which may take long, is
 /// ended, whereupon the start is given up.
-fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<Option<Instance>, Error> {
+fn after_its_start(
+    store: &Store,
+    config: &ConfigDir,
+    id: InstanceId,
+) -> Result<Option<Instance>, EngineError> {
     let deadline = Instant::now() + TO_START;
     let mut instance = store.read(id)?;
     loop {
@@ -96,7 +100,7 @@ fn after_its_start(store: &Store, config: &ConfigDir, id: InstanceId) -> Result<
             let starter = liveness::of_starter(store, &instance, by);
             liveness::require_known(id, &starter)?;
             let (name, by) = (id.display_name(), by.pid);
-            return Err(Error::Other(match starter.decision {
+            return Err(EngineError::Other(match starter.decision {
                 Liveness::Dead => format!(
                     "{name} was left half started by process {by}, which is gone, and cannot be cleaned up; \
                      `abide doctor` shows what is wrong with the disk"

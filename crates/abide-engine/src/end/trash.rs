@@ -10,7 +10,7 @@ use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
 use abide_wire::instance_dir::InstanceDir;
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::trees;
 
 /// How long a verb may be held up by letting old removals go for good.
@@ -24,7 +24,7 @@ pub fn instance(store: &Store, id: InstanceId) -> Option<Instance> {
 
 /// Takes `name` back out of the trash, with the registrations and branches of its trees. What it was called it is called
 /// again, unless another has that name by now.
-pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, Error> {
+pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, EngineError> {
     // Until it has its name, or none, no new instance gets that.
     let naming = store.lock_claims()?;
     // Nothing is moved that cannot be whole again.
@@ -32,7 +32,7 @@ pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<I
         && let Ok(instance) = &entry.content
     {
         trees::check_restore(&store.layout().trashed(name), instance).map_err(|problem| {
-            Error::Other(format!(
+            EngineError::Other(format!(
                 "{} stays in the trash, and nothing was changed: {problem}",
                 name.id.display_name()
             ))
@@ -44,7 +44,7 @@ pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<I
         Ok(other) => other != id,
         Err(error) => matches!(error, ResolveError::Ambiguous { .. }),
     });
-    let instance = store.update(id, |instance| -> Result<Instance, Error> {
+    let instance = store.update(id, |instance| -> Result<Instance, EngineError> {
         if taken.is_some() {
             instance.name = None;
         }
@@ -59,7 +59,7 @@ pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<I
     }
     // A resume tries that once more.
     trees::reconnect(store, &instance, told)
-        .map_err(|problem| Error::Other(format!("{} is back, but {problem}", id.display_name())))?;
+        .map_err(|problem| EngineError::Other(format!("{} is back, but {problem}", id.display_name())))?;
     tracing::info!(%id, "restored from the trash");
     Ok(id)
 }
@@ -98,7 +98,7 @@ pub fn expired(
     store: &Store,
     settings: &Settings,
     until: Option<Instant>,
-) -> Result<Vec<Decided<TrashName>>, Error> {
+) -> Result<Vec<Decided<TrashName>>, EngineError> {
     let names = store.trash_names()?;
     let held = |name: &TrashName| {
         let bytes = store.trash_size(name, until).unwrap_or(0);

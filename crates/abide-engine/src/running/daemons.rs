@@ -10,7 +10,7 @@ use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::SessionStatus;
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::connect;
 use crate::running::processes::{Leftover, SessionProcesses, generations};
 use crate::substrate;
@@ -103,19 +103,22 @@ pub fn beyond_session(store: &Store, id: InstanceId, session: SessionId) -> Vec<
 
 /// Sees to it that `daemons` outlive the instance: they are written down, so that no sweep ends them, and moved out of the
 /// systemd scope that ends with it.
-pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(), Error> {
+pub fn spare(store: &Store, instance: &Instance, daemons: &[Daemon]) -> Result<(), EngineError> {
     let id = instance.id;
     if instance.recipe.place != Place::Host {
         let name = id.display_name();
-        return Err(Error::Other(format!("nothing would survive the {} of {name}", instance.recipe.place)));
+        return Err(EngineError::Other(format!(
+            "nothing would survive the {} of {name}",
+            instance.recipe.place
+        )));
     }
     if daemons.is_empty() {
         return Ok(());
     }
     let identities: Vec<_> = daemons.iter().map(|daemon| daemon.process.clone()).collect();
     daemons::spare(&connect::instance_dir(store, id), &identities)
-        .map_err(|error| Error::Other(format!("the daemons to keep could not be recorded: {error}")))?;
-    store.update(id, |instance| -> Result<(), Error> {
+        .map_err(|error| EngineError::Other(format!("the daemons to keep could not be recorded: {error}")))?;
+    store.update(id, |instance| -> Result<(), EngineError> {
         let names: Vec<String> = daemons.iter().map(Daemon::to_string).collect();
         instance.extra.insert(SPARED.to_owned(), names.into());
         Ok(())

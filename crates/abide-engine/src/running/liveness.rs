@@ -7,7 +7,7 @@ use abide_sys::{host, process};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::supervisor_lock::InstanceClaim;
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::connect;
 use crate::substrate::{Substrate, Survey};
 
@@ -65,9 +65,11 @@ pub fn of_starter(store: &Store, instance: &Instance, by: &ProcessIdentity) -> D
 }
 
 /// Refuses to touch an instance of which it is not known whether it runs.
-pub fn require_known(id: InstanceId, judged: &Decided<Liveness>) -> Result<(), Error> {
+pub fn require_known(id: InstanceId, judged: &Decided<Liveness>) -> Result<(), EngineError> {
     match judged.decision {
-        Liveness::Unknown => Err(Error::LivenessUnknown { id, why: judged.reason.clone().into_owned() }),
+        Liveness::Unknown => {
+            Err(EngineError::LivenessUnknown { id, why: judged.reason.clone().into_owned() })
+        }
         Liveness::Alive | Liveness::Dead => Ok(()),
     }
 }

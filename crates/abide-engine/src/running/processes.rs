@@ -12,7 +12,7 @@ use abide_wire::supervisor_lock::supervisor_lock;
 use rustix::process::Signal;
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::EngineError;
 
 /// How long what a dead capsule left may take to end when asked.
 const GRACE: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ impl SessionProcesses {
 pub(crate) fn end_leftovers(
     instance_dir: &InstanceDir,
     instance: InstanceId,
-) -> Result<Vec<Leftover>, Error> {
+) -> Result<Vec<Leftover>, EngineError> {
     if supervisor_lock(instance_dir) != SupervisorLock::Free {
         return Err(LaunchError::AlreadyRunning.into());
     }

@@ -85,7 +85,7 @@ fn of_supervisor(supervisor: Pid) -> Vec<Pid> {
 }
 
 fn note(store: &Store, id: InstanceId, outcome: &ScopeOutcome) {
-    let noted = store.update(id, |instance| -> Result<(), abide_store::Error> {
+    let noted = store.update(id, |instance| -> Result<(), abide_store::StoreError> {
         instance.extra.insert(ISOLATION.to_owned(), outcome.to_string().into());
         Ok(())
     });

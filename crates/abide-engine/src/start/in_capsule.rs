@@ -14,7 +14,7 @@ use abide_wire::os_text::OsText;
 use abide_wire::protocol::{Connection, Spawn};
 
 use crate::conversation::session_traces;
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::start::launch::{LaunchContext, LaunchReport, NotStarted, spec};
 
 /// How long a mux that is just being started may take until it starts further sessions. A machine that boots is slow,
@@ -26,8 +26,8 @@ pub(super) fn launch(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
-) -> Result<ScopeOutcome, Error> {
-    let first = instance.sessions.first().ok_or(Error::NoSession(instance.id))?;
+) -> Result<ScopeOutcome, EngineError> {
+    let first = instance.sessions.first().ok_or(EngineError::NoSession(instance.id))?;
     let spec = spec(ctx, instance, first, &mut report.warnings)?;
     let instance_dir = connect::instance_dir(ctx.store, instance.id);
     let config = keeper_config(ctx, instance, instance_dir.path());

@@ -14,7 +14,7 @@ use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::SpawnSpec;
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::start::launch::{LaunchContext, LaunchReport, NotStarted, spec};
 
 /// Starts a tmux session for `instance` with a pane for each of its sessions.
@@ -25,7 +25,7 @@ pub(super) fn launch(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
-) -> Result<ScopeOutcome, Error> {
+) -> Result<ScopeOutcome, EngineError> {
     let specs = specs(ctx, instance, report)?;
     let instance_dir = connect::instance_dir(ctx.store, instance.id);
     instance_dir.prepare_state().map_err(failed)?;
@@ -61,19 +61,19 @@ fn write_down(
     instance: &Instance,
     server: &TmuxServer,
     pid: Pid,
-) -> Result<(), Error> {
+) -> Result<(), EngineError> {
     let keeper = process::identity(pid).ok_or_else(|| failed("its server exited immediately"))?;
     let mut record = ExitRecord::running(instance.generation, keeper);
     record.tmux = Some(server.socket().into());
     record.begin(instance_dir).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => Error::Launch(LaunchError::AlreadyRunning),
+        io::ErrorKind::WouldBlock => EngineError::Launch(LaunchError::AlreadyRunning),
         _ => failed(error),
     })
 }
 
-fn failed(why: impl ToString) -> Error {
+fn failed(why: impl ToString) -> EngineError {
     let why = why.to_string();
-    Error::Other(format!(
+    EngineError::Other(format!(
         "tmux could not start the sessions: {why}; `--substrate capsule` works without tmux"
     ))
 }
@@ -83,7 +83,7 @@ fn specs(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
-) -> Result<Vec<SpawnSpec>, Error> {
+) -> Result<Vec<SpawnSpec>, EngineError> {
     let mut specs = Vec::new();
     for session in &instance.sessions {
         match spec(ctx, instance, session, &mut report.warnings) {
@@ -92,7 +92,7 @@ fn specs(
             Err(why) => report.not_started.push(NotStarted::new(session, why)),
         }
     }
-    if specs.is_empty() { Err(Error::NoSession(instance.id)) } else { Ok(specs) }
+    if specs.is_empty() { Err(EngineError::NoSession(instance.id)) } else { Ok(specs) }
 }
 
 /// Opens the panes, in which processes of ours wait; gives the server's process.
@@ -101,7 +101,7 @@ fn open(
     instance: &Instance,
     server: &TmuxServer,
     specs: &[SpawnSpec],
-) -> Result<Pid, Error> {
+) -> Result<Pid, EngineError> {
     let (name, home) = (instance.id.display_name(), ctx.store.layout().home());
     let enter = |session: Option<SessionId>| -> Vec<OsString> {
         let words = ["capsule", "enter", instance.id.as_str()].map(OsString::from).into_iter();
@@ -146,7 +146,7 @@ fn begin(
     specs: &[SpawnSpec],
     mut panes: Vec<WaitingPane>,
     report: &mut LaunchReport,
-) -> Result<(), Error> {
+) -> Result<(), EngineError> {
     for (index, spec) in specs.iter().enumerate() {
         let Some(place) = panes.iter().position(|pane| pane.session == spec.id) else {
             return Err(failed(format!("no pane for {} was opened", spec.id)));

@@ -21,7 +21,7 @@ use super::{in_capsule, in_tmux};
 use crate::conversation::begin;
 use crate::end::finish::{self, FailedStart};
 use crate::end::trash;
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::{connect, processes};
 use crate::start::environment;
 use crate::start::secrets::{self, SecretError};
@@ -95,23 +95,27 @@ pub(crate) struct LaunchReport {
 /// Starts the capsule of `instance`, which is being started, with its first session, and stamps it active.
 ///
 /// A start that fails leaves no process, and the instance as the status machine says.
-pub fn start(ctx: &LaunchContext<'_>, instance: &Instance, claim: InstanceClaim) -> Result<Started, Error> {
+pub fn start(
+    ctx: &LaunchContext<'_>,
+    instance: &Instance,
+    claim: InstanceClaim,
+) -> Result<Started, EngineError> {
     let started = start_claimed(ctx, instance);
     drop(claim);
     started
 }
 
 /// Says that this process starts the instance `id`, for as long as the claim is kept.
-pub fn claim(store: &Store, id: InstanceId) -> Result<InstanceClaim, Error> {
+pub fn claim(store: &Store, id: InstanceId) -> Result<InstanceClaim, EngineError> {
     InstanceClaim::starting(&connect::instance_dir(store, id)).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
-            Error::ResumeRefused { id, why: StatusRefusal("another process is starting it") }
+            EngineError::ResumeRefused { id, why: StatusRefusal("another process is starting it") }
         }
-        _ => Error::Other(format!("{} cannot be started: {error}", id.display_name())),
+        _ => EngineError::Other(format!("{} cannot be started: {error}", id.display_name())),
     })
 }
 
-fn start_claimed(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Started, Error> {
+fn start_claimed(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Started, EngineError> {
     match launch(ctx, instance) {
         Ok((outcome, LaunchReport { mut warnings, not_started })) => {
             warnings.extend(outcome.warning().map(str::to_owned));
@@ -121,7 +125,7 @@ fn start_claimed(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Started
             tracing::warn!(id = %instance.id, "start failed: {error}");
             // What a set-up left half done is worth a look, and can be gone on with.
             let without_work = match error {
-                Error::Setup { .. } => FailedStart::Keep,
+                EngineError::Setup { .. } => FailedStart::Keep,
                 _ => FailedStart::Remove,
             };
             finish::start_failed(ctx.store, instance.id, &error.to_string(), without_work);
@@ -135,7 +139,7 @@ fn faults(ctx: &LaunchContext<'_>, id: InstanceId) -> Vec<String> {
     ctx.store.read(id).map_or_else(|_| Vec::new(), |instance| trees::faults(ctx.store, &instance))
 }
 
-fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), Error> {
+fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome, LaunchReport), EngineError> {
     // First of all: what an earlier start left of its set-up command would write into the same directories.
     if instance.generation > 1 {
         for left in processes::end_leftovers(&connect::instance_dir(ctx.store, instance.id), instance.id)? {
@@ -149,7 +153,7 @@ fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome,
         ScopeOutcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
         _ => tracing::info!(id = %instance.id, "{isolation}"),
     }
-    let stamped = ctx.store.update(instance.id, |instance| -> Result<(), abide_store::Error> {
+    let stamped = ctx.store.update(instance.id, |instance| -> Result<(), abide_store::StoreError> {
         // Only a removal that was decided meanwhile refuses this, and that one stands.
         let because = match instance.recipe.substrate {
             Substrate::Capsule => "the capsule runs",
@@ -194,7 +198,7 @@ pub(crate) fn spec(
     instance: &Instance,
     session: &Session,
     warnings: &mut Vec<String>,
-) -> Result<SpawnSpec, Error> {
+) -> Result<SpawnSpec, EngineError> {
     let mut env = env_of(ctx, instance, session.id, &session.cwd)?;
     if let Some(agent) = &session.agent {
         env.insert(vars::ABIDE_AGENT.into(), agent.into());
@@ -225,7 +229,7 @@ fn launch_on_substrate(
     ctx: &LaunchContext<'_>,
     instance: &Instance,
     report: &mut LaunchReport,
-) -> Result<ScopeOutcome, Error> {
+) -> Result<ScopeOutcome, EngineError> {
     if instance.recipe.substrate == Substrate::Tmux {
         match TmuxServer::check() {
             Ok(()) => return in_tmux::launch(ctx, instance, report),

@@ -16,7 +16,7 @@ use abide_sys::{clock, host, process};
 use crate::conversation::adopt::{self, Take};
 use crate::conversation::agent_environment;
 use crate::doctor::Machine;
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::start::launch::{self, LaunchContext};
 use crate::start::{differences, moved};
 use crate::trees::{self, Wish};
@@ -57,7 +57,7 @@ pub struct Loaded {
 }
 
 /// Starts a new instance.
-pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, Error> {
+pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, EngineError> {
     let (asked, runs_as) = (request.program.as_deref(), request.runs_as.as_deref());
     let take = |take| adopt::find(ctx, &request.dir, runs_as.or(asked), take);
     let taken = request.take.as_ref().map(take).transpose()?;
@@ -108,10 +108,10 @@ pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, Er
 }
 
 /// Refuses a name that means another instance already.
-fn check_free(store: &Store, name: &str) -> Result<(), Error> {
+fn check_free(store: &Store, name: &str) -> Result<(), EngineError> {
     match store.resolve(name) {
         Err(ResolveError::NotFound(_) | ResolveError::InTrash { .. } | ResolveError::TooShort(_)) => Ok(()),
-        Ok(id) => Err(Error::Other(format!(
+        Ok(id) => Err(EngineError::Other(format!(
             "`{name}` means {} already; choose another name, or attach to it with `abide hardline {name}`",
             id.display_name()
         ))),
@@ -128,23 +128,23 @@ fn named_latest(ctx: &LaunchContext<'_>, program: &Program, argv: Vec<String>, d
 }
 
 /// Refuses what a session on the host would not have: better no session than one without what it was to have.
-fn check(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> Result<(), Error> {
+fn check(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> Result<(), EngineError> {
     if request.place != Place::Host {
         let place = request.place;
-        return Err(Error::Other(format!(
+        return Err(EngineError::Other(format!(
             "`place = \"{place}\"` is not supported yet; `--place host` starts it on this machine"
         )));
     }
     let mounts = || ctx.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
     if let Some(mount) = mounts().find(|mount| mount.target_path() != mount.source) {
-        return Err(Error::Other(format!(
+        return Err(EngineError::Other(format!(
             "on the host, {} cannot appear at {}; remove `target` from the workspace",
             mount.source.display(),
             mount.target_path().display()
         )));
     }
     if let Some(mount) = mounts().find(|mount| mount.read_only) {
-        return Err(Error::Other(format!(
+        return Err(EngineError::Other(format!(
             "on the host, {} cannot be made read-only; remove `read_only` from the workspace, or use a `clone`, which leaves its source alone",
             mount.source.display()
         )));
@@ -153,7 +153,7 @@ fn check(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> R
 }
 
 /// Refuses a program that is certainly not there, before anything is made for it.
-fn check_path(ctx: &LaunchContext<'_>, program: &Program, argv: &[String]) -> Result<(), Error> {
+fn check_path(ctx: &LaunchContext<'_>, program: &Program, argv: &[String]) -> Result<(), EngineError> {
     let own = env_of(ctx.settings, program).contains_key(vars::PATH);
     let (Some(name), Some(path)) = (argv.first(), ctx.env.get(OsStr::new(vars::PATH))) else {
         return Ok(());
@@ -164,13 +164,13 @@ fn check_path(ctx: &LaunchContext<'_>, program: &Program, argv: &[String]) -> Re
     }
     match (Machine { path: path.clone(), ..Machine::here() }).find(name) {
         Some(_) => Ok(()),
-        None => Err(Error::Other(format!(
+        None => Err(EngineError::Other(format!(
             "cannot start {name}: it is not on PATH; install it, or use its full path"
         ))),
     }
 }
 
-fn check_role(ctx: &LaunchContext<'_>, role: &Role, program: &Program) -> Result<(), Error> {
+fn check_role(ctx: &LaunchContext<'_>, role: &Role, program: &Program) -> Result<(), EngineError> {
     let name = &ctx.settings.role;
     if let Some(agent) = program.agent()
         && !role.agents.is_empty()
@@ -178,12 +178,14 @@ fn check_role(ctx: &LaunchContext<'_>, role: &Role, program: &Program) -> Result
     {
         let supported: Vec<&str> = role.agents.iter().map(Name::as_str).collect();
         let supported = supported.join(", ");
-        return Err(Error::Other(format!("the role {name} is not for {agent}; it is for: {supported}")));
+        return Err(EngineError::Other(format!(
+            "the role {name} is not for {agent}; it is for: {supported}"
+        )));
     }
     let env = env_of(ctx.settings, program);
     let has = |variable: &String| env.contains_key(variable) || ctx.env.contains_key(OsStr::new(variable));
     if let Some(variable) = role.env.iter().find(|variable| !has(variable)) {
-        return Err(Error::Other(format!(
+        return Err(EngineError::Other(format!(
             "the role {name} needs {variable}; `abide config set env.{variable} REFERENCE` sets where its value comes from"
         )));
     }

@@ -12,7 +12,7 @@ use abide_store::Store;
 use abide_sys::clock;
 
 use crate::conversation::agent_environment;
-use crate::error::Error;
+use crate::error::EngineError;
 
 /// How many directory entries are looked at in search of a directory that was moved.
 const ENTRIES: usize = 4000;
@@ -160,15 +160,24 @@ fn nearby(was: &Path, sought: DirIdentity) -> Option<PathBuf> {
 }
 
 /// Binds a kept instance, whose directory was moved, to where that is now.
-pub fn relocate(store: &Store, id: InstanceId, to: &Path, told: &dyn Fn(&str)) -> Result<Instance, Error> {
-    let to = fs::canonicalize(to).map_err(|error| Error::Other(format!("{}: {error}", to.display())))?;
+pub fn relocate(
+    store: &Store,
+    id: InstanceId,
+    to: &Path,
+    told: &dyn Fn(&str),
+) -> Result<Instance, EngineError> {
+    let to =
+        fs::canonicalize(to).map_err(|error| EngineError::Other(format!("{}: {error}", to.display())))?;
     let Some(now) = identity(&to) else {
-        return Err(Error::Other(format!("{} is not a directory", to.display())));
+        return Err(EngineError::Other(format!("{} is not a directory", to.display())));
     };
     if to.to_str().is_none() {
-        return Err(Error::Other(format!("{} is not valid UTF-8 and cannot be recorded", to.display())));
+        return Err(EngineError::Other(format!(
+            "{} is not valid UTF-8 and cannot be recorded",
+            to.display()
+        )));
     }
-    let (instance, was) = store.update(id, |instance| -> Result<_, Error> {
+    let (instance, was) = store.update(id, |instance| -> Result<_, EngineError> {
         refuse_relocation(instance, &to)?;
         let was = instance.dir_identity;
         instance.relocate(&to, Some(now), was_said, clock::now());
@@ -181,8 +190,8 @@ pub fn relocate(store: &Store, id: InstanceId, to: &Path, told: &dyn Fn(&str)) -
 }
 
 /// Binds the instance to the directory again that it had as `was`, unless it runs in the other one.
-pub fn take_back(store: &Store, was: &Instance) -> Result<(), Error> {
-    store.update(was.id, |instance| -> Result<(), Error> {
+pub fn take_back(store: &Store, was: &Instance) -> Result<(), EngineError> {
+    store.update(was.id, |instance| -> Result<(), EngineError> {
         if matches!(instance.status.status, Status::Restorable(_)) {
             instance.relocate(&was.scope.dir, was.dir_identity, |_| false, clock::now());
         }
@@ -191,9 +200,9 @@ pub fn take_back(store: &Store, was: &Instance) -> Result<(), Error> {
 }
 
 /// Refuses what would not go on in `to`.
-fn refuse_relocation(instance: &Instance, to: &Path) -> Result<(), Error> {
+fn refuse_relocation(instance: &Instance, to: &Path) -> Result<(), EngineError> {
     let (name, was) = (instance.id.display_name(), instance.scope.dir.display());
-    let refused = |why: String| Err(Error::Other(why));
+    let refused = |why: String| Err(EngineError::Other(why));
     if !matches!(instance.status.status, Status::Restorable(_)) {
         return refused(format!("{name} is {}; only kept instances can be resumed", instance.status.status));
     }

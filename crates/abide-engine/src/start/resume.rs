@@ -11,34 +11,34 @@ use abide_sys::{clock, host, process};
 use crate::conversation::begin;
 use crate::conversation::current::{self, LookDepth};
 use crate::end::finish;
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::{daemons, liveness};
 use crate::start::launch::{self, LaunchContext, Started};
 use crate::start::{moved, startup_check};
 
 /// Brings a kept instance back: the same instance directory, the same tabs with their scrollback, the sessions that ran when it stopped.
-pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Error> {
+pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, EngineError> {
     // What was reported in the last run counts for that run only.
     let before = ctx.store.read(id)?;
     let now = finish::as_it_is(ctx.store, before.clone());
     if now.status.status != before.status.status {
-        return Err(Error::Other(format!("{}: {}", id.display_name(), now.status.because)));
+        return Err(EngineError::Other(format!("{}: {}", id.display_name(), now.status.because)));
     }
     if matches!(before.status.status, Status::Ending(_)) {
         (ctx.progress)(&format!("{} was being removed; the removal is cancelled", id.display_name()));
         finish::take_back(ctx.store, id, ctx.progress)?;
     }
     if let Some(missing) = moved::missing(ctx.store, &before) {
-        return Err(Error::DirectoryMissing(missing));
+        return Err(EngineError::DirectoryMissing(missing));
     }
     let before = current::follow(ctx.store, before, None, LookDepth::Close);
     begin::refuse_open(ctx.store, &before)?;
     // Before it is written down that it starts: a look from another PID namespace goes by this alone.
     let claim = launch::claim(ctx.store, id)?;
-    let instance = ctx.store.update(id, |instance| -> Result<Instance, Error> {
+    let instance = ctx.store.update(id, |instance| -> Result<Instance, EngineError> {
         refuse_running(ctx, instance)?;
         let resume = StatusEvent::Resume { by: process::this() };
-        let refused = |why| Error::ResumeRefused { id, why };
+        let refused = |why| EngineError::ResumeRefused { id, why };
         instance.apply(&resume, "resumed by the operator", clock::now()).map_err(refused)?;
         daemons::forget(instance);
         instance.started_on = Some(host::here().clone());
@@ -70,7 +70,7 @@ fn left_open(session: &Session) -> Option<String> {
 }
 
 /// Refuses to start beside a run that lives, or may live. What was taken for dead is seen to run by the next look.
-fn refuse_running(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
+fn refuse_running(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineError> {
     let is_kept = matches!(instance.status.status, Status::Restorable(_));
     if !is_kept && instance.status.status != Status::Active {
         return Ok(());
@@ -107,7 +107,7 @@ pub enum Resumption {
 
 /// Brings the instance back and watches it come up. One after the other is brought back so: all at once they would fight
 /// over shared credentials.
-pub fn resume_watched(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Resumption, Error> {
+pub fn resume_watched(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Resumption, EngineError> {
     let mut started = match resume(ctx, id) {
         // Whatever refused it: a start of ours that failed would have left it as one that does not run.
         Err(_) if runs(ctx, id) => return Ok(Resumption::RunsAlready),
@@ -130,11 +130,11 @@ fn runs(ctx: &LaunchContext<'_>, id: InstanceId) -> bool {
 }
 
 /// How a resume of `instance` went, and for which accounts that counts: where one agent failed, only for that one's.
-pub fn result_for<T>(instance: &Instance, outcome: &Result<T, Error>) -> (Vec<Account>, ResumeResult) {
+pub fn result_for<T>(instance: &Instance, outcome: &Result<T, EngineError>) -> (Vec<Account>, ResumeResult) {
     let all = Account::all_of(instance);
     match outcome {
         Ok(_) => (all, ResumeResult::Up),
-        Err(Error::Boot(failure)) => {
+        Err(EngineError::Boot(failure)) => {
             let failed = instance.sessions.iter().find(|session| session.name == failure.session);
             let result = match failure.fatal {
                 Some(Fatal::Auth) => ResumeResult::NotLoggedIn,

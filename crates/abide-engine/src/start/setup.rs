@@ -11,7 +11,7 @@ use abide_sys::process::{child_pid, own_pid, send_signal_to_group};
 use abide_sys::signals::{self, SignalFd, TerminalSignals};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::error::Error;
+use crate::error::EngineError;
 use crate::running::processes;
 use crate::start::launch::{self, LaunchContext};
 
@@ -22,10 +22,10 @@ const PIPE: usize = 64 << 10;
 
 /// Runs the set-up command of `instance` where its sessions will run, in their environment. Whatever ends this process
 /// ends the command, too.
-pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), Error> {
+pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineError> {
     let Some((program, args)) = instance.recipe.setup.split_first() else { return Ok(()) };
     let (id, spelled) = (instance.id, instance.recipe.setup.join(" "));
-    let failed = |problem: String| Error::Setup { command: spelled.clone(), problem };
+    let failed = |problem: String| EngineError::Setup { command: spelled.clone(), problem };
     let not_run = |error: io::Error| {
         failed(format!("cannot be run: {error}; correct the setting `setup`, then `abide resume {id}`"))
     };

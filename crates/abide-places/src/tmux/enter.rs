@@ -197,7 +197,7 @@ fn beside(store: &Store, id: InstanceId, server: &TmuxServer, home: &str) -> io:
     let sessions = panes.iter().filter(|pane| !pane.session.is_empty());
     let mut env = sessions.filter_map(|pane| environment(child(pane.pid)?)).next().unwrap_or_default();
     let (shell, cwd) = (crate::host::shell(&env), std::env::current_dir()?);
-    let added = store.update(id, |instance| -> Result<_, abide_store::Error> {
+    let added = store.update(id, |instance| -> Result<_, abide_store::StoreError> {
         let id = instance.new_session_id();
         let argv = vec![shell.clone()];
         instance.sessions.push(Session::new(id, "shell".to_owned(), argv, cwd.clone(), clock::now()));

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use abide_model::status::Ending;
 use abide_model::{Instance, InstanceId, LaunchScope, ProcessIdentity, Recipe, StatusEvent, Timestamp};
-use abide_store::{Error, Result, Store, StoreEntry};
+use abide_store::{Result, Store, StoreEntry, StoreError};
 use abide_testkit::cannot_run;
 
 const TASK: &str = "ABIDE_STORE_TEST_TASK";
@@ -98,7 +98,7 @@ pub fn bump(store: &Store, id: InstanceId) -> Result<u64> {
     store.update(id, |i| {
         let next = counter(i) + 1;
         i.extra.insert("counter".into(), next.into());
-        Ok::<_, Error>(next)
+        Ok::<_, StoreError>(next)
     })
 }
 

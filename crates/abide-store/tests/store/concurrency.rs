@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use abide_model::InstanceId;
-use abide_store::{Error, ReadError, Store};
+use abide_store::{ReadError, Store, StoreError};
 use abide_sys::clock::now;
 
 use crate::common::{Sandbox, assert_no_litter, assignment, bump, child, counter, create, end, sound};
@@ -120,15 +120,19 @@ pub fn in_child() {
             Ok(Some(did)) => said.push_str(&format!("did {did}\n")),
             Ok(None) => {}
             // Somebody else was faster.
-            Err(Error::Read(ReadError::NotFound(_)) | Error::NotInTrash(_) | Error::NotEnding { .. }) => {}
-            Err(Error::Refused(_)) => {}
+            Err(
+                StoreError::Read(ReadError::NotFound(_))
+                | StoreError::NotInTrash(_)
+                | StoreError::NotEnding { .. },
+            ) => {}
+            Err(StoreError::Refused(_)) => {}
             Err(error) => panic!("{error}"),
         }
     }
     std::io::stdout().write_all(said.as_bytes()).unwrap();
 }
 
-fn step(store: &Store, dice: &mut Dice) -> Result<Option<String>, Error> {
+fn step(store: &Store, dice: &mut Dice) -> Result<Option<String>, StoreError> {
     let live: Vec<_> = sound(store).into_iter().map(|i| i.id).collect();
     let trashed = store.trashed()?;
     Ok(match dice.roll(10) {

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 
 use abide_model::{InstanceId, Status, Timestamp};
-use abide_store::{Error, Store, TrashName};
+use abide_store::{Store, StoreError, TrashName};
 
 use crate::common::{
     Sandbox, assert_no_litter, assignment, bump, child, counter, create, end, sound, starting,
@@ -35,7 +35,7 @@ impl Act {
         passed.iter().any(|prefix| label.starts_with(prefix))
     }
 
-    fn perform(self, store: &Store, id: InstanceId) -> Result<(), Error> {
+    fn perform(self, store: &Store, id: InstanceId) -> Result<(), StoreError> {
         match self {
             Self::Create => store.create(starting).map(drop),
             Self::Update => bump(store, id).map(drop),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_model::{InstanceId, Timestamp};
-use abide_store::{Error, ReadError, Store, StoreEntry, TrashName};
+use abide_store::{ReadError, Store, StoreEntry, StoreError, TrashName};
 use abide_testkit::{as_nobody, cannot_run, give_to_nobody};
 use rustix::fs::{CWD, FileType, Mode};
 
@@ -156,7 +156,9 @@ fn assert_left_alone(name: &str, s: &Sandbox, other: InstanceId, expected: &str)
         s.store.trash(id(), Timestamp(1)).map(drop),
     ] {
         match refused {
-            Err(Error::Read(ReadError::Damaged { reason: again, .. })) => assert_eq!(again, reason, "{name}"),
+            Err(StoreError::Read(ReadError::Damaged { reason: again, .. })) => {
+                assert_eq!(again, reason, "{name}")
+            }
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -187,7 +189,7 @@ fn a_damaged_unit_in_the_trash_is_not_restored_and_can_still_be_purged() {
         let reason = entries[0].content.as_ref().unwrap_err();
         assert!(reason.to_string().starts_with(expected), "{name}: {reason}");
         let refused = s.store.restore(&trashed, Timestamp(2));
-        assert!(matches!(refused, Err(Error::Read(ReadError::Damaged { .. }))), "{name}: {refused:?}");
+        assert!(matches!(refused, Err(StoreError::Read(ReadError::Damaged { .. }))), "{name}: {refused:?}");
         assert_eq!(snapshot(s.dir.path()), before, "{name}");
         s.store.purge(&trashed).unwrap();
         assert!(s.store.trashed().unwrap().is_empty(), "{name}");
@@ -298,7 +300,7 @@ fn a_manifest_or_a_unit_that_may_not_be_read_is_damaged_and_not_absent() {
                 other => panic!("{other:?}"),
             }
             assert!(matches!(store.read(id), Err(ReadError::Damaged { .. })));
-            assert!(matches!(bump(&store, id), Err(Error::Read(ReadError::Damaged { .. }))));
+            assert!(matches!(bump(&store, id), Err(StoreError::Read(ReadError::Damaged { .. }))));
             fs::set_permissions(&instance_dir, fs::Permissions::from_mode(0o700)).unwrap();
             fs::remove_dir_all(&instance_dir).unwrap();
         }

@@ -1,7 +1,7 @@
 //! No space left: every write happens whole or not at all, and says which.
 
 use abide_model::{InstanceId, Timestamp};
-use abide_store::{Error, Result, Store};
+use abide_store::{Result, Store, StoreError};
 
 use crate::common::{
     Sandbox, assert_no_litter, assignment, bump, child, counter, create, end, private_mounts, run, sound,
@@ -100,7 +100,7 @@ pub fn in_child_on_a_small_disk() {
 
     // A decision that cannot be written is not carried out either: nothing goes that nobody decided about.
     assert_full(end(&store, made[0]));
-    assert!(matches!(store.trash(made[0], Timestamp(1)), Err(Error::NotEnding { .. })));
+    assert!(matches!(store.trash(made[0], Timestamp(1)), Err(StoreError::NotEnding { .. })));
 
     // A little space, and the way out works.
     let ballast = store.layout().instance_dir(made[1]);

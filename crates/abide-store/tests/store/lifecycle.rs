@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use abide_model::status::Kept;
 use abide_model::{Status, Timestamp};
-use abide_store::{Error, ReadError, ResolveError, Store};
+use abide_store::{ReadError, ResolveError, Store, StoreError};
 
 use crate::common::{Sandbox, assert_no_litter, bump, counter, create, end, sound, starting};
 
@@ -38,12 +38,15 @@ fn a_unit_goes_through_its_life_and_comes_back() {
     assert_eq!(bump(&s.store, id).unwrap(), 1);
     assert_eq!(bump(&s.store, id).unwrap(), 2);
 
-    assert!(matches!(s.store.trash(id, Timestamp(1)), Err(Error::NotEnding { .. })), "nobody decided that");
+    assert!(
+        matches!(s.store.trash(id, Timestamp(1)), Err(StoreError::NotEnding { .. })),
+        "nobody decided that"
+    );
     end(&s.store, id).unwrap();
     let name = s.store.trash(id, Timestamp(5000)).unwrap();
     assert!(sound(&s.store).is_empty());
     assert!(matches!(s.store.read(id), Err(ReadError::NotFound(_))));
-    assert!(matches!(bump(&s.store, id), Err(Error::Read(ReadError::NotFound(_)))));
+    assert!(matches!(bump(&s.store, id), Err(StoreError::Read(ReadError::NotFound(_)))));
     assert!(matches!(s.store.resolve(id.as_str()), Err(ResolveError::InTrash { .. })));
 
     let trashed = s.store.trashed().unwrap();
@@ -59,13 +62,13 @@ fn a_unit_goes_through_its_life_and_comes_back() {
     assert_eq!(back.status.status, Status::Restorable(Kept::Kept));
     assert_eq!(counter(&back), 2);
     assert_eq!(back.history.last().unwrap().at, Timestamp(6000));
-    assert!(matches!(s.store.restore(&name, Timestamp(7000)), Err(Error::NotInTrash(_))));
+    assert!(matches!(s.store.restore(&name, Timestamp(7000)), Err(StoreError::NotInTrash(_))));
 
     end(&s.store, id).unwrap();
     let name = s.store.trash(id, Timestamp(8000)).unwrap();
     s.store.purge(&name).unwrap();
     assert!(s.store.trashed().unwrap().is_empty());
-    assert!(matches!(s.store.purge(&name), Err(Error::NotInTrash(_))));
+    assert!(matches!(s.store.purge(&name), Err(StoreError::NotInTrash(_))));
     assert!(matches!(s.store.resolve(id.as_str()), Err(ResolveError::NotFound(_))));
     assert_no_litter(&s.store);
 }
@@ -98,11 +101,11 @@ fn a_change_that_is_refused_or_changes_nothing_writes_nothing() {
     let inode = |path| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
     let before = (std::fs::read(&manifest).unwrap(), inode(&manifest));
 
-    let refused: Result<(), Error> = s.store.update(id, |i| {
+    let refused: Result<(), StoreError> = s.store.update(id, |i| {
         i.name = Some("changed".into());
-        Err(Error::NoFreeId)
+        Err(StoreError::NoFreeId)
     });
-    assert!(matches!(refused, Err(Error::NoFreeId)));
+    assert!(matches!(refused, Err(StoreError::NoFreeId)));
     name(&s.store, id, None);
     assert_eq!((std::fs::read(&manifest).unwrap(), inode(&manifest)), before);
 
@@ -112,7 +115,7 @@ fn a_change_that_is_refused_or_changes_nothing_writes_nothing() {
 }
 
 fn name(store: &Store, id: abide_model::InstanceId, name: Option<&str>) {
-    let named: Result<(), Error> = store.update(id, |i| {
+    let named: Result<(), StoreError> = store.update(id, |i| {
         i.name = name.map(str::to_owned);
         Ok(())
     });
@@ -125,7 +128,7 @@ fn an_instance_cannot_be_written_over_another() {
     let (one, other) = (create(&s.store), create(&s.store));
     let mut lock = s.store.lock(one).unwrap();
     let foreign = s.store.read(other).unwrap();
-    assert!(matches!(lock.write(&foreign), Err(Error::Unwritable { .. })));
+    assert!(matches!(lock.write(&foreign), Err(StoreError::Unwritable { .. })));
     assert_eq!(s.store.read(one).unwrap(), *lock.instance());
 }
 
@@ -136,7 +139,7 @@ fn a_held_lock_keeps_others_out_says_who_holds_it_and_does_not_stop_readers() {
     let mut held = s.store.lock(id).unwrap();
     let hasty = s.store.clone().with_patience(Duration::from_millis(20));
     match bump(&hasty, id) {
-        Err(error @ Error::Locked { .. }) => {
+        Err(error @ StoreError::Locked { .. }) => {
             let said = error.to_string();
             assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
         }
@@ -163,7 +166,7 @@ fn whoever_waited_for_a_unit_that_was_removed_meanwhile_is_told_so() {
     let waiting = bump_meanwhile(&s.store, id, || {
         held.trash(Timestamp(1)).unwrap();
     });
-    assert!(matches!(waiting, Err(Error::Read(ReadError::NotFound(_)))), "{waiting:?}");
+    assert!(matches!(waiting, Err(StoreError::Read(ReadError::NotFound(_)))), "{waiting:?}");
     assert_eq!(counter(s.store.trashed().unwrap()[0].content.as_ref().unwrap()), 0);
 }
 
@@ -188,7 +191,7 @@ fn whoever_waited_for_a_unit_that_was_replaced_meanwhile_changes_neither() {
 }
 
 /// Lets somebody wait for the lock of `id`, which is held, does `act`, which releases it, and says what they got.
-fn bump_meanwhile(store: &Store, id: abide_model::InstanceId, act: impl FnOnce()) -> Result<u64, Error> {
+fn bump_meanwhile(store: &Store, id: abide_model::InstanceId, act: impl FnOnce()) -> Result<u64, StoreError> {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| bump(store, id));
         // The waiter has the lock file open from the moment it waits, which is the moment to act.
@@ -232,7 +235,7 @@ fn a_unit_is_not_restored_over_another() {
     let instance_dir = s.store.layout().instance_dir(id);
     std::fs::create_dir(&instance_dir).unwrap();
     let before = std::fs::read(s.store.layout().trashed(&name).join("instance.json")).unwrap();
-    assert!(matches!(s.store.restore(&name, Timestamp(2)), Err(Error::Taken { .. })));
+    assert!(matches!(s.store.restore(&name, Timestamp(2)), Err(StoreError::Taken { .. })));
     assert_eq!(std::fs::read(s.store.layout().trashed(&name).join("instance.json")).unwrap(), before);
     std::fs::remove_dir(&instance_dir).unwrap();
     s.store.restore(&name, Timestamp(3)).unwrap();

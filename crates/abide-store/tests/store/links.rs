@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
 use abide_model::Timestamp;
-use abide_store::{Error, ReadError, Store, TrashName};
+use abide_store::{ReadError, Store, StoreError, TrashName};
 use abide_testkit::give_to_nobody;
 
 use crate::common::{Sandbox, bump, create, end, snapshot, sound};
@@ -24,7 +24,7 @@ fn a_home_may_be_a_link_but_not_to_nowhere() {
     let (link, real) = (dir.path().join("link"), dir.path().join("real"));
     symlink(&real, &link).unwrap();
     let refused = Store::open(link.clone());
-    assert!(matches!(&refused, Err(Error::Home(why)) if why.contains("dangling")), "{refused:?}");
+    assert!(matches!(&refused, Err(StoreError::Home(why)) if why.contains("dangling")), "{refused:?}");
     assert!(!real.exists(), "it was made behind the operator's back");
     fs::create_dir(&real).unwrap();
     let store = Store::open(link).unwrap();
@@ -46,7 +46,9 @@ fn a_home_that_others_can_write_to_or_own_is_refused_with_the_command_that_helps
         fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).unwrap();
         Store::open(home.clone()).unwrap();
         fs::set_permissions(home.join("instances"), fs::Permissions::from_mode(mode)).unwrap();
-        assert!(matches!(Store::open(home), Err(Error::Home(why)) if why.contains("written by other users")));
+        assert!(
+            matches!(Store::open(home), Err(StoreError::Home(why)) if why.contains("written by other users"))
+        );
     }
     let dir = tempfile::tempdir().unwrap();
     let foreign = if rustix::process::geteuid().is_root() {
@@ -55,7 +57,7 @@ fn a_home_that_others_can_write_to_or_own_is_refused_with_the_command_that_helps
     } else {
         PathBuf::from("/usr")
     };
-    assert!(matches!(Store::open(foreign), Err(Error::Home(why)) if why.contains("belongs to uid")));
+    assert!(matches!(Store::open(foreign), Err(StoreError::Home(why)) if why.contains("belongs to uid")));
 }
 
 #[test]
@@ -63,7 +65,9 @@ fn a_home_that_is_a_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("home");
     fs::write(&home, "a file").unwrap();
-    assert!(matches!(Store::open(home.clone()), Err(Error::Home(why)) if why.contains("not a directory")));
+    assert!(
+        matches!(Store::open(home.clone()), Err(StoreError::Home(why)) if why.contains("not a directory"))
+    );
     assert!(Store::at(home).list().is_err());
 }
 
@@ -81,7 +85,7 @@ fn a_section_that_is_a_link_is_refused_and_nothing_is_done_through_it() {
 
         let refused = Store::open(s.store.layout().home().to_owned());
         assert!(
-            matches!(&refused, Err(Error::Home(why)) if why.contains("is a symbolic link")),
+            matches!(&refused, Err(StoreError::Home(why)) if why.contains("is a symbolic link")),
             "{section}: {refused:?}"
         );
         let done = match section {
@@ -103,7 +107,7 @@ fn a_link_in_the_trash_is_not_restored_and_purging_it_removes_only_the_link() {
     let name: TrashName = "k7p9m2xq-19700101T000000001Z".parse().unwrap();
     let link = s.store.layout().trashed(&name);
     symlink(&outside, &link).unwrap();
-    assert!(matches!(s.store.restore(&name, Timestamp(1)), Err(Error::Read(ReadError::Damaged { .. }))));
+    assert!(matches!(s.store.restore(&name, Timestamp(1)), Err(StoreError::Read(ReadError::Damaged { .. }))));
     s.store.purge(&name).unwrap();
     assert!(fs::symlink_metadata(&link).is_err());
     symlink(&outside, s.store.layout().trash().join(".purging-x")).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use abide_model::Timestamp;
-use abide_store::{Error, Store};
+use abide_store::{Store, StoreError};
 
 use crate::common::{assert_no_litter, assignment, child, create, end, private_mounts, run};
 
@@ -37,7 +37,10 @@ pub fn in_child() {
     }
 
     let stopped = store.purge(&name);
-    assert!(matches!(&stopped, Err(Error::Mounted { path }) if path.ends_with("tree/main")), "{stopped:?}");
+    assert!(
+        matches!(&stopped, Err(StoreError::Mounted { path }) if path.ends_with("tree/main")),
+        "{stopped:?}"
+    );
     let doomed = store.layout().trash().join(format!(".purging-{name}"));
     assert_eq!(fs::read(doomed.join("tree/main/precious")).unwrap(), b"precious");
     assert!(store.trashed().unwrap().is_empty(), "half of an instance directory looks restorable");

@@ -7,7 +7,7 @@ use abide_engine::conversation::way_back;
 use abide_engine::end::finish::{self, FinishOutcome};
 use abide_engine::end::trash;
 use abide_engine::running::daemons;
-use abide_engine::{Error, reconcile, trees};
+use abide_engine::{EngineError, reconcile, trees};
 use abide_model::decide::ExitChoice;
 use abide_model::status::{Ending, Kept};
 use abide_model::{Instance, InstanceId, Safe, Status};
@@ -72,7 +72,7 @@ pub fn settled(id: InstanceId, context: &Context) -> VerbResult<Option<Instance>
             }
             Ok(_) => return read(),
             // The process that holds it finishes the removal; only git can take long then, and its calls have time limits.
-            Err(Error::Store(abide_store::Error::Locked { .. })) if Instant::now() < patience => {}
+            Err(EngineError::Store(abide_store::StoreError::Locked { .. })) if Instant::now() < patience => {}
             Err(error) => match read()? {
                 Some(_) => return Err(CommandError::failed(error)),
                 None => return Ok(None),

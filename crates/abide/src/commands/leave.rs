@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use abide_engine::Error;
+use abide_engine::EngineError;
 use abide_engine::list::{InstanceList, InstanceRow, SessionRow};
 use abide_model::leaving::{Parting, Returns, part};
 use abide_model::{Doing, InstanceState, Liveness, Timestamp};
@@ -86,7 +86,7 @@ fn name_unknown(listing: &InstanceList, context: &Context) -> usize {
     for row in &unknown {
         let why = row.liveness_because.clone().unwrap_or_default();
         if let Ok(id) = row.id.parse() {
-            context.warn(&Error::LivenessUnknown { id, why }.to_string());
+            context.warn(&EngineError::LivenessUnknown { id, why }.to_string());
         }
     }
     unknown.len()

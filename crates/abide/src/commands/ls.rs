@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use abide_config::Name;
-use abide_engine::Error;
+use abide_engine::EngineError;
 use abide_engine::end::prune::Within;
 use abide_engine::list::{self, InstanceList, InstanceRow, SessionRow};
 use abide_engine::reconcile::{SettledElsewhere, reconcile_beside};
@@ -96,7 +96,7 @@ fn notes(listing: &InstanceList) -> Vec<String> {
     let unknown = listing.instances.iter().filter(|row| row.liveness == Some(Liveness::Unknown));
     let unknown = unknown.filter_map(|row| {
         let why = row.liveness_because.clone().unwrap_or_default();
-        Some(Error::LivenessUnknown { id: row.id.parse().ok()?, why }.to_string())
+        Some(EngineError::LivenessUnknown { id: row.id.parse().ok()?, why }.to_string())
     });
     let orphaned = listing.orphaned.iter().map(|one| {
         let (id, pid, programs) = (&one.id, one.pid, one.programs.join(", "));

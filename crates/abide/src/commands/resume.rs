@@ -7,7 +7,7 @@ use abide_engine::running::processes::SessionProcesses;
 use abide_engine::start::launch::Started;
 use abide_engine::start::moved;
 use abide_engine::start::resume::{self, Resumption};
-use abide_engine::{Error, reconcile, target};
+use abide_engine::{EngineError, reconcile, target};
 use abide_model::Instance;
 use abide_model::brake::{Account, Brake};
 
@@ -174,7 +174,7 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> VerbResult 
             resume::resume_watched(ctx, instance.id)
         });
         // Whatever is in the way of one is no reason to leave the others where they are.
-        let resumed = resumed.unwrap_or_else(|error| Err(Error::Other(error.to_string())));
+        let resumed = resumed.unwrap_or_else(|error| Err(EngineError::Other(error.to_string())));
         let (accounts, result) = resume::result_for(instance, &resumed);
         brake.note(&accounts, result);
         failed += usize::from(resumed.is_err());
@@ -199,7 +199,7 @@ fn all(interrupted: &[&Instance], args: &Args, context: &Context) -> VerbResult 
 }
 
 /// The line about an instance that was to be brought back.
-fn told(name: &str, resumed: Result<Resumption, Error>, context: &Context) -> String {
+fn told(name: &str, resumed: Result<Resumption, EngineError>, context: &Context) -> String {
     match resumed {
         Ok(Resumption::Back(started)) => {
             let warnings = started.warnings.iter().chain(&started.faults);

@@ -239,7 +239,7 @@ fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Ver
                 tracing::info!(name = %entry.name, "purged from the trash");
             }
             // Another process has restored or removed it meanwhile, which is no reason to leave the others.
-            Err(abide_store::Error::NotInTrash(_)) => {}
+            Err(abide_store::StoreError::NotInTrash(_)) => {}
             Err(error) => {
                 failed += 1;
                 context.warn(&format!("{} is still there: {error}", entry.name));
