@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use abide_testkit::model_api::{ModelApi, Reply, Turn};
+use abide_testkit::model_api::{ModelApi, ModelReply, Turn};
 use abide_testkit::{Sandbox, cannot_run, eventually};
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ impl Machine {
     /// Sends `prompt` once, and waits until the model was asked that and nothing else.
     #[track_caller]
     pub fn deliver_at_once(&self, id: &str, prompt: &str) {
-        self.api.on(prompt, Reply::Answer);
+        self.api.on(prompt, ModelReply::Answer);
         self.host.abide(["send", id, prompt]).ok();
         self.until(id, &format!("the model to be asked `{prompt}`"), || self.was_asked(prompt));
         let turns = self.api.asked().into_iter().flatten();
@@ -131,7 +131,7 @@ impl Machine {
     /// Some agents lose what is typed while they start, and an Enter that comes right after a text: as a person would,
     /// look and try again.
     #[track_caller]
-    pub fn say(&self, id: &str, prompt: &str, reply: Reply) {
+    pub fn say(&self, id: &str, prompt: &str, reply: ModelReply) {
         self.api.on(prompt, reply);
         self.again_until(id, &format!("`{prompt}` to be typed"), &["--no-enter", prompt], || {
             self.host.peek(id).contains(prompt)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use abide_testkit::model_api::{Reply, Turn};
+use abide_testkit::model_api::{ModelReply, Turn};
 
 use crate::common::{exists, kill};
 use crate::machine::{Agent, Machine, wait_until_gone};
@@ -37,7 +37,7 @@ fn model(text: &str) -> Turn {
 #[track_caller]
 fn converse(machine: &Machine) -> String {
     let id = machine.load();
-    machine.say(&id, FIRST, Reply::Answer);
+    machine.say(&id, FIRST, ModelReply::Answer);
     machine.sees(&id, "answer 1");
     id
 }
@@ -45,7 +45,7 @@ fn converse(machine: &Machine) -> String {
 /// A second exchange, after whatever happened: it is the same conversation, on the screen, for the model and on the disk.
 #[track_caller]
 fn goes_on(machine: &Machine, id: &str, answer: &str) {
-    machine.say(id, SECOND, Reply::Answer);
+    machine.say(id, SECOND, ModelReply::Answer);
     machine.sees(id, answer);
     assert_sent(&machine.last_asked(), &[user(FIRST), model("answer 1"), user(SECOND)]);
     let bound = machine.bound(id).expect("a conversation is bound");
@@ -108,7 +108,7 @@ const STORY: &str = "tell a long story";
 /// Has the model begin an answer that does not end.
 #[track_caller]
 fn begin_turn(machine: &Machine, id: &str) {
-    machine.say(id, STORY, Reply::Hold("once upon a time\n\nthere was".to_owned()));
+    machine.say(id, STORY, ModelReply::Hold("once upon a time\n\nthere was".to_owned()));
 }
 
 /// An instance whose machine went down in the middle of an answer.
@@ -125,7 +125,7 @@ fn crashed_in_turn(machine: &Machine) -> String {
 pub fn continue_turn(agent: &'static Agent) {
     let machine = Machine::with(agent);
     let id = crashed_in_turn(&machine);
-    machine.api.on(STORY, Reply::Answer);
+    machine.api.on(STORY, ModelReply::Answer);
     machine.host.abide(["resume", &id, "--detach", "--continue-turn"]).ok();
     machine.sees(&id, "answer 2");
     assert_sent(&machine.last_asked(), &[user(FIRST), model("answer 1"), user(STORY)]);
@@ -145,7 +145,7 @@ pub fn crash_mid_turn(agent: &'static Agent) {
 fn ask_for_tool(machine: &Machine, id: &str) {
     let script =
         machine.host.write("work/dig.sh", "echo $$ >digging\nuntil [ -e dug ]; do sleep 0.1; done\n");
-    machine.say(id, "dig a hole", Reply::Run(format!("sh {}", script.display())));
+    machine.say(id, "dig a hole", ModelReply::Run(format!("sh {}", script.display())));
 }
 
 /// Waits until that command runs, and gives its process.
@@ -187,7 +187,7 @@ pub fn activity(agent: &'static Agent) {
     machine.host.write("work/dug", "");
     machine.sees(&id, "tool said");
     machine.is(&id, &["idle"]);
-    machine.say(&id, "who are you", Reply::Refuse(401));
+    machine.say(&id, "who are you", ModelReply::Refuse(401));
     machine.sees(&id, "401");
     machine.is(&id, &["idle", "needs_input", "failed"]);
 }
@@ -216,7 +216,7 @@ pub fn refuse(agent: &'static Agent) {
 pub fn out_of_quota(agent: &'static Agent) {
     let machine = Machine::with(agent);
     let id = machine.load();
-    machine.say(&id, "is anything left", Reply::Refuse(429));
+    machine.say(&id, "is anything left", ModelReply::Refuse(429));
     machine.sees(&id, "429");
     machine.is(&id, &["failed"]);
 }
@@ -225,7 +225,7 @@ pub fn out_of_quota(agent: &'static Agent) {
 pub fn tries_again(agent: &'static Agent) {
     let machine = Machine::with(agent);
     let id = machine.load();
-    machine.say(&id, "is anything left", Reply::Refuse(429));
+    machine.say(&id, "is anything left", ModelReply::Refuse(429));
     machine.is(&id, &["working"]);
     machine.interrupt(&id);
     machine.is(&id, &["idle"]);
@@ -241,7 +241,7 @@ pub fn another_conversation(agent: &'static Agent) {
     // What an agent without hooks writes to its old transcript when it leaves it must not look like the next turn's, for which
     // nobody types fast enough.
     std::thread::sleep(Duration::from_secs(1));
-    machine.say(&id, SECOND, Reply::Hold("it was the milk\n\nand".to_owned()));
+    machine.say(&id, SECOND, ModelReply::Hold("it was the milk\n\nand".to_owned()));
     machine.sees(&id, "it was the milk");
     machine.is(&id, &["working"]);
     let reported = || machine.reported(&id).pop().filter(|id| !first.contains(id));
@@ -262,7 +262,7 @@ pub fn fork(agent: &'static Agent) {
     let of_original = machine.bound(&original).unwrap();
     let fork = machine.load_as(&["--fork", &original]);
     machine.sees(&fork, "answer 1");
-    machine.say(&fork, SECOND, Reply::Answer);
+    machine.say(&fork, SECOND, ModelReply::Answer);
     machine.sees(&fork, "answer 2");
     machine.until(&fork, "the conversation of the fork to be known", || machine.bound(&fork).is_some());
     let of_fork = machine.bound(&fork).unwrap();
@@ -273,10 +273,10 @@ pub fn fork(agent: &'static Agent) {
     }
     machine.resume(&original, &[FIRST, "answer 1"]);
     assert!(!machine.host.peek(&original).contains(SECOND), "the original holds what the fork said");
-    machine.say(&original, "and in the original", Reply::Answer);
+    machine.say(&original, "and in the original", ModelReply::Answer);
     assert_sent(&machine.last_asked(), &[user(FIRST), model("answer 1"), user("and in the original")]);
     machine.resume(&fork, &[FIRST, "answer 1", SECOND, "answer 2"]);
-    machine.say(&fork, "and in the fork", Reply::Answer);
+    machine.say(&fork, "and in the fork", ModelReply::Answer);
     assert_sent(
         &machine.last_asked(),
         &[user(FIRST), user(SECOND), model("answer 2"), user("and in the fork")],

@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal};
 
 use abide_model::{TrueColor, vars};
 use abide_sys::signals::TerminalSignals;
-use abide_sys::terminal::Terminal;
+use abide_sys::terminal::OperatorTerminal;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::CallError;
 use abide_wire::session::{ProcessExit, SessionId};
@@ -93,7 +93,7 @@ pub fn attach(instance_dir: &InstanceDir, options: &AttachOptions) -> Result<Att
     check()?;
     let (stream, decoder) = connect::first(instance_dir)?;
     let signals = TerminalSignals::take()?;
-    let mut terminal = Terminal::open()?;
+    let mut terminal = OperatorTerminal::open()?;
     terminal.enter()?;
     let mut attachment = run::Attachment::new(instance_dir, options, terminal, stream, decoder)?;
     let ended = attachment.run(&signals);

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals::TerminalSignals;
-use abide_sys::terminal::{self, Terminal};
+use abide_sys::terminal::{self, OperatorTerminal};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{
     Attach, Bye, ByeReason, CallError, Event, EventMessage, FrameDecoder, FrameKind, Hello, MAX_FRAME,
@@ -31,7 +31,7 @@ const DEFAULT_PREFIX: u8 = 0x02;
 pub(super) struct Attachment<'a> {
     instance_dir: &'a InstanceDir,
     options: &'a AttachOptions,
-    terminal: Terminal,
+    terminal: OperatorTerminal,
     env: TerminalEnv,
     probe: TerminalProbe,
     socket: Option<UnixStream>,
@@ -64,7 +64,7 @@ impl<'a> Attachment<'a> {
     pub fn new(
         instance_dir: &'a InstanceDir,
         options: &'a AttachOptions,
-        mut terminal: Terminal,
+        mut terminal: OperatorTerminal,
         socket: UnixStream,
         decoder: FrameDecoder,
     ) -> io::Result<Self> {
@@ -393,7 +393,7 @@ impl<'a> Attachment<'a> {
     }
 }
 
-fn size(terminal: &Terminal) -> TerminalSize {
+fn size(terminal: &OperatorTerminal) -> TerminalSize {
     terminal.size().map(|(cols, rows)| TerminalSize { cols, rows }).unwrap_or_default()
 }
 

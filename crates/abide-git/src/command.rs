@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use abide_sys::run::{self, Output, RunError};
+use abide_sys::run::{self, CommandOutput, RunError};
 use rustix::fs::MemfdFlags;
 
 use crate::error::GitError;
@@ -37,8 +37,8 @@ impl GitDeadline {
 }
 
 /// The arguments of a command.
-pub(crate) trait Args: IntoIterator<Item: AsRef<OsStr>> {}
-impl<T: IntoIterator<Item: AsRef<OsStr>>> Args for T {}
+pub(crate) trait GitArgs: IntoIterator<Item: AsRef<OsStr>> {}
+impl<T: IntoIterator<Item: AsRef<OsStr>>> GitArgs for T {}
 
 /// Which configuration is read is the operator's choice; every other `GIT_*` of theirs would redirect us.
 const KEPT: [&str; 4] = ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH"];
@@ -126,17 +126,17 @@ impl Git {
     }
 
     /// What git prints and how it ends, whatever that is.
-    pub(crate) fn try_run(&self, args: impl Args) -> Result<Output, RunError> {
+    pub(crate) fn try_run(&self, args: impl GitArgs) -> Result<CommandOutput, RunError> {
         self.run_fed(args, Stdio::null())
     }
 
     /// What git prints; an error if it fails.
-    pub(crate) fn run(&self, args: impl Args) -> Result<Output, RunError> {
+    pub(crate) fn run(&self, args: impl GitArgs) -> Result<CommandOutput, RunError> {
         succeeded(self.try_run(args)?)
     }
 
     /// What git prints as text, without the line break at its end.
-    pub(crate) fn text(&self, args: impl Args) -> Result<String, RunError> {
+    pub(crate) fn text(&self, args: impl GitArgs) -> Result<String, RunError> {
         let mut text = String::from_utf8_lossy(&self.run(args)?.stdout).into_owned();
         if text.ends_with('\n') {
             text.pop();
@@ -145,7 +145,7 @@ impl Git {
     }
 
     /// The path that git prints.
-    pub(crate) fn path(&self, args: impl Args) -> Result<PathBuf, RunError> {
+    pub(crate) fn path(&self, args: impl GitArgs) -> Result<PathBuf, RunError> {
         let mut bytes = self.run(args)?.stdout;
         bytes.pop_if(|last| *last == b'\n');
         Ok(OsString::from_vec(bytes).into())
@@ -160,12 +160,12 @@ impl Git {
     }
 
     /// What git prints when given `input`; an error if it fails.
-    pub(crate) fn fed(&self, args: impl Args, input: &[u8]) -> Result<Output, GitError> {
+    pub(crate) fn fed(&self, args: impl GitArgs, input: &[u8]) -> Result<CommandOutput, GitError> {
         Ok(succeeded(self.try_fed(args, input)?)?)
     }
 
     /// What git prints when given `input` and how it ends, whatever that is.
-    pub(crate) fn try_fed(&self, args: impl Args, input: &[u8]) -> Result<Output, GitError> {
+    pub(crate) fn try_fed(&self, args: impl GitArgs, input: &[u8]) -> Result<CommandOutput, GitError> {
         let file = || -> std::io::Result<File> {
             let mut file = File::from(rustix::fs::memfd_create("abide-git", MemfdFlags::CLOEXEC)?);
             file.write_all(input)?;
@@ -177,11 +177,11 @@ impl Git {
     }
 
     /// What git prints when given the contents of `input`; an error if it fails.
-    pub(crate) fn fed_file(&self, args: impl Args, input: File) -> Result<Output, RunError> {
+    pub(crate) fn fed_file(&self, args: impl GitArgs, input: File) -> Result<CommandOutput, RunError> {
         succeeded(self.run_fed(args, input.into())?)
     }
 
-    fn run_fed(&self, args: impl Args, input: Stdio) -> Result<Output, RunError> {
+    fn run_fed(&self, args: impl GitArgs, input: Stdio) -> Result<CommandOutput, RunError> {
         let left = self.deadline.left();
         let late = |program| RunError::TimedOut { program, limit: self.deadline.limit };
         if left.is_zero() {
@@ -193,7 +193,7 @@ impl Git {
         })
     }
 
-    fn command(&self, args: impl Args) -> Command {
+    fn command(&self, args: impl GitArgs) -> Command {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             if name.as_bytes().starts_with(b"GIT_") && !KEPT.iter().any(|kept| name == *kept) {
@@ -226,7 +226,7 @@ impl Git {
     }
 }
 
-fn succeeded(output: Output) -> Result<Output, RunError> {
+fn succeeded(output: CommandOutput) -> Result<CommandOutput, RunError> {
     if output.status.success() {
         return Ok(output);
     }

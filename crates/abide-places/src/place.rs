@@ -7,7 +7,7 @@ use std::time::Duration;
 use abide_model::container::{ContainerRecipe, Image};
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_model::{Instance, InstanceId};
-use abide_sys::run::Output;
+use abide_sys::run::CommandOutput;
 
 /// Why a place did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +109,12 @@ pub trait Place {
     fn image_env(&self, image: &Image) -> Result<Vec<(String, String)>, PlaceError>;
 
     /// Runs `argv` inside a running instance, as its user.
-    fn run(&self, instance: &Instance, argv: &[OsString], limit: Duration) -> Result<Output, PlaceError>;
+    fn run(
+        &self,
+        instance: &Instance,
+        argv: &[OsString],
+        limit: Duration,
+    ) -> Result<CommandOutput, PlaceError>;
 
     /// Takes an instance down. What is not there is down already.
     fn take_down(&self, instance: InstanceId, how: TakeDown) -> Result<(), PlaceError>;

@@ -68,14 +68,14 @@ fn telling_line(stderr: &str) -> String {
 
 /// What a command printed.
 #[derive(Debug, Clone)]
-pub struct Output {
+pub struct CommandOutput {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     /// Its standard error, with bytes that are not UTF-8 replaced.
     pub stderr: String,
 }
 
-impl Output {
+impl CommandOutput {
     /// Standard output as text, without the trailing line break.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim_end().to_owned()
@@ -83,12 +83,12 @@ impl Output {
 }
 
 /// Runs `command` to its end and returns what it printed, whatever its exit status.
-pub fn output(command: &mut Command, limit: Duration) -> Result<Output, RunError> {
+pub fn output(command: &mut Command, limit: Duration) -> Result<CommandOutput, RunError> {
     output_fed(command, Stdio::null(), limit)
 }
 
 /// Like [`output`], with `input` as standard input: a file rather than a pipe, which a command could leave unread.
-pub fn output_fed(command: &mut Command, input: Stdio, limit: Duration) -> Result<Output, RunError> {
+pub fn output_fed(command: &mut Command, input: Stdio, limit: Duration) -> Result<CommandOutput, RunError> {
     let program = name_of(command);
     let failed = |source: io::Error| RunError::Io { program: program.clone(), source };
     // A group of its own, so that a time-out also ends what the command started.
@@ -106,14 +106,14 @@ pub fn output_fed(command: &mut Command, input: Stdio, limit: Duration) -> Resul
     let status = child.wait().map_err(failed)?;
     match collected.map_err(failed)? {
         Some((stdout, stderr)) => {
-            Ok(Output { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+            Ok(CommandOutput { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
         }
         None => Err(RunError::TimedOut { program, limit }),
     }
 }
 
 /// Like [`output`], but a failure of the command is an error too.
-pub fn succeed(command: &mut Command, limit: Duration) -> Result<Output, RunError> {
+pub fn succeed(command: &mut Command, limit: Duration) -> Result<CommandOutput, RunError> {
     let output = output(command, limit)?;
     if output.status.success() {
         return Ok(output);

@@ -45,7 +45,7 @@ struct TerminalToRestore {
 }
 
 /// The terminal. Dropping it gives it back.
-pub struct Terminal {
+pub struct OperatorTerminal {
     input: OwnedFd,
     output: OwnedFd,
     /// Our own opening of the terminal, on which not waiting is a matter between us and the system. Where we could not
@@ -55,7 +55,7 @@ pub struct Terminal {
     written: usize,
 }
 
-impl Terminal {
+impl OperatorTerminal {
     /// The terminal of standard input and output, which stays as it is until [`Self::enter`].
     pub fn open() -> io::Result<Self> {
         let (input, own_input) = reopen(io::stdin().as_fd(), "/proc/self/fd/0")?;
@@ -185,7 +185,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for OperatorTerminal {
     fn drop(&mut self) {
         self.leave();
     }

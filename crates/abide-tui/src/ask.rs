@@ -4,7 +4,7 @@ use std::io;
 
 use crate::page::Page;
 use crate::plain;
-use crate::rich::Stage;
+use crate::rich::DialogTerminal;
 use crate::surface::{Surface, SurfaceFacts, surface};
 
 /// How the operator is asked.
@@ -43,7 +43,7 @@ impl Ask {
 pub(crate) struct Asking {
     surface: Surface,
     colour: bool,
-    stage: Option<Stage>,
+    stage: Option<DialogTerminal>,
 }
 
 impl Asking {
@@ -76,7 +76,7 @@ impl Asking {
     fn rich<A: Clone>(&mut self, page: &Page<A>) -> io::Result<A> {
         let stage = match self.stage.take() {
             Some(stage) => stage,
-            None => Stage::open(self.colour)?,
+            None => DialogTerminal::open(self.colour)?,
         };
         self.stage.insert(stage).ask(page)
     }

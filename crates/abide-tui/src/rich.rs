@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use abide_sys::poll::{self, PollFd, PollFlags};
 use abide_sys::signals::TerminalSignals;
-use abide_sys::terminal::{self, Terminal};
+use abide_sys::terminal::{self, OperatorTerminal};
 use abide_term::input::key_stream::KeyStream;
 use abide_term::input::keys::Key;
 
@@ -20,8 +20,8 @@ const ESCAPE: Duration = Duration::from_millis(50);
 const NO_CURSOR: &[u8] = b"\x1b[?25l";
 
 /// The terminal, while questions are asked on it. Dropping it gives it back.
-pub(crate) struct Stage {
-    terminal: Terminal,
+pub(crate) struct DialogTerminal {
+    terminal: OperatorTerminal,
     signals: TerminalSignals,
     keys: KeyStream,
     colour: bool,
@@ -38,10 +38,10 @@ enum DialogEvent {
     Lost,
 }
 
-impl Stage {
+impl DialogTerminal {
     pub fn open(colour: bool) -> io::Result<Self> {
         let signals = TerminalSignals::take()?;
-        let terminal = Terminal::open()?;
+        let terminal = OperatorTerminal::open()?;
         let mut stage =
             Self { terminal, signals, keys: KeyStream::default(), colour, size: (0, 0), shown: Vec::new() };
         stage.enter()?;

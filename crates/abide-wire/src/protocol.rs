@@ -30,7 +30,7 @@ pub use requests::{
     SourceReport, Spawn, SpawnReply, StatusReply, Subscribe, SubscribeReply, Until, Upgrade, Wait,
     WaitOutcome, WaitReply,
 };
-pub use verb::{Call, ReplyTo, Request, RequestError, RequestRefusal, Verb, error_code};
+pub use verb::{Call, ReplyTo, Request, RequestError, RequestRefusal, RequestVerb, error_code};
 
 /// The protocol versions that this build speaks, newest last.
 pub const VERSIONS: &[u32] = &[1];

@@ -41,6 +41,11 @@ impl fmt::Display for ProcessExit {
     }
 }
 
+/// In [`SpawnSpec::meta`]: the agent that the session runs.
+pub const META_AGENT: &str = "agent";
+/// In [`SpawnSpec::meta`]: the command line of the operator's shell.
+pub const META_SHELL: &str = "shell";
+
 /// Everything needed to start a session. It may hold secrets: it travels over sockets only and prints no values.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpawnSpec {
@@ -62,7 +67,7 @@ pub struct SpawnSpec {
     /// The file mode creation mask; the keeper's own where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
-    /// What the mux shall know about the session and the keeper need not understand.
+    /// What the mux has to know about the session and the keeper need not understand, by the names `META_*`.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub meta: serde_json::Value,
 }

@@ -14,9 +14,9 @@ use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::{
     ActivityReport, Attach, Bye, ByeReason, Call, CallError, Colors, Configure, Connection, Done, Event,
     EventKind, EventMessage, Focus, Format, FrameDecoder, FrameKind, GetEvidence, GetStatus, HEADER_LEN,
-    Hello, Input, Kill, MAX_CLIENT_FRAME, MAX_FRAME, Rename, ReplyTo, Request, RequestRefusal, Resize,
-    ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot, Spawn, Subscribe, SubscribeReply, Until,
-    Upgrade, Verb, Wait, encode, encode_json, error_code,
+    Hello, Input, Kill, MAX_CLIENT_FRAME, MAX_FRAME, Rename, ReplyTo, Request, RequestRefusal, RequestVerb,
+    Resize, ResizeTo, Send, SessionStatus, Shutdown, Signal, Snapshot, Spawn, Subscribe, SubscribeReply,
+    Until, Upgrade, Wait, encode, encode_json, error_code,
 };
 use abide_wire::session::{ProcessExit, SessionId, SpawnSpec, TerminalSize};
 use proptest::prelude::*;
@@ -41,20 +41,20 @@ fn spec() -> SpawnSpec {
 }
 
 /// A request as it is sent, and as it is to be received.
-fn sample<C: Call + Clone>(call: C, verb: fn(C) -> Verb) -> (serde_json::Value, Verb) {
+fn sample<C: Call + Clone>(call: C, verb: fn(C) -> RequestVerb) -> (serde_json::Value, RequestVerb) {
     let mut sent = serde_json::to_value(&call).unwrap();
     (sent["id"], sent["verb"]) = ((1_u64 << 60).into(), C::VERB.into());
     (sent, verb(call))
 }
 
 /// One request of every verb, and more where a verb has several forms.
-fn every_verb() -> Vec<(serde_json::Value, Verb)> {
-    let wait = |until| sample(Wait { session: session(), until, timeout_ms: Some(5) }, Verb::Wait);
+fn every_verb() -> Vec<(serde_json::Value, RequestVerb)> {
+    let wait = |until| sample(Wait { session: session(), until, timeout_ms: Some(5) }, RequestVerb::Wait);
     let input = vec![Input::Text("hi".into()), Input::Key("enter".into()), Input::Bytes(vec![0, 255])];
     let snapshot = |session, format| {
         sample(
             Snapshot { session, format, scrollback: true, last: Some(9), from: Some(3), max: Some(4) },
-            Verb::Snapshot,
+            RequestVerb::Snapshot,
         )
     };
     let report = HookReport {
@@ -67,26 +67,29 @@ fn every_verb() -> Vec<(serde_json::Value, Verb)> {
         transcript: Some("/t.jsonl".into()),
     };
     vec![
-        sample(GetStatus {}, Verb::GetStatus),
+        sample(GetStatus {}, RequestVerb::GetStatus),
         snapshot(None, Format::Text),
         snapshot(Some(session()), Format::Cells),
-        sample(Spawn { spec: Box::new(spec()), focus: true }, Verb::Spawn),
-        sample(Kill { session: session() }, Verb::Kill),
-        sample(Signal { session: session(), signal: 2 }, Verb::Signal),
-        sample(ResizeTo { session: session(), size: TerminalSize::default() }, Verb::ResizeTo),
-        sample(Send { session: session(), input }, Verb::Send),
+        sample(Spawn { spec: Box::new(spec()), focus: true }, RequestVerb::Spawn),
+        sample(Kill { session: session() }, RequestVerb::Kill),
+        sample(Signal { session: session(), signal: 2 }, RequestVerb::Signal),
+        sample(ResizeTo { session: session(), size: TerminalSize::default() }, RequestVerb::ResizeTo),
+        sample(Send { session: session(), input }, RequestVerb::Send),
         wait(Until::Idle { quiet_ms: 100, background: Background::Counts }),
         wait(Until::Exit),
         wait(Until::NeedsInput),
         wait(Until::Text { pattern: "$ ".into() }),
-        sample(Subscribe { kinds: vec![EventKind::Exited], session: Some(session()) }, Verb::Subscribe),
-        sample(Rename { session: session(), name: "x".into() }, Verb::Rename),
-        sample(Focus { session: session() }, Verb::Focus),
-        sample(Shutdown { reason: "done".into() }, Verb::Shutdown),
-        sample(Configure { settings: LiveSettings::default() }, Verb::Configure),
-        sample(Upgrade { exe: "/usr/bin/abide".into() }, Verb::Upgrade),
-        sample(report, Verb::HookReport),
-        sample(GetEvidence { session: session() }, Verb::GetEvidence),
+        sample(
+            Subscribe { kinds: vec![EventKind::Exited], session: Some(session()) },
+            RequestVerb::Subscribe,
+        ),
+        sample(Rename { session: session(), name: "x".into() }, RequestVerb::Rename),
+        sample(Focus { session: session() }, RequestVerb::Focus),
+        sample(Shutdown { reason: "done".into() }, RequestVerb::Shutdown),
+        sample(Configure { settings: LiveSettings::default() }, RequestVerb::Configure),
+        sample(Upgrade { exe: "/usr/bin/abide".into() }, RequestVerb::Upgrade),
+        sample(report, RequestVerb::HookReport),
+        sample(GetEvidence { session: session() }, RequestVerb::GetEvidence),
     ]
 }
 
@@ -148,7 +151,7 @@ fn every_request_comes_back_as_it_was_sent_and_newer_fields_are_ignored() {
         assert_eq!(Request::parse(json.to_string().as_bytes()).unwrap(), request);
         assert_eq!(Request::parse(&from_the_future(&json)).unwrap(), request);
     }
-    let known = Verb::WORDS.iter().map(|word| (*word).to_owned()).collect();
+    let known = RequestVerb::WORDS.iter().map(|word| (*word).to_owned()).collect();
     assert_eq!(seen, known, "a verb has no sample here");
 }
 
@@ -316,7 +319,7 @@ fn a_call_gets_its_own_reply_and_events_on_the_way_are_kept() {
             let event = EventMessage { subscription: 1, event: Event::Bell { session: session() } };
             let stale = frame(FrameKind::Reply, &ReplyTo::new(request.id + 1000, Ok("of another type")));
             let reply = match request.verb {
-                Verb::Subscribe(_) => {
+                RequestVerb::Subscribe(_) => {
                     frame(FrameKind::Reply, &ReplyTo::new(request.id, Ok(SubscribeReply { subscription: 1 })))
                 }
                 _ => frame(

@@ -14,7 +14,7 @@ use abide_places::tmux::TmuxServer;
 use abide_store::Store;
 use abide_sys::clock;
 use abide_wire::os_text::OsText;
-use abide_wire::session::{SpawnSpec, TerminalSize};
+use abide_wire::session::{META_AGENT, META_SHELL, SpawnSpec, TerminalSize};
 use abide_wire::supervisor_lock::InstanceClaim;
 
 use super::{in_capsule, in_tmux};
@@ -203,7 +203,7 @@ pub(crate) fn spec(
     if let Some(agent) = &session.agent {
         env.insert(vars::ABIDE_AGENT.into(), agent.into());
     }
-    let mut meta = serde_json::json!({ "agent": session.agent, "shell": [host::shell(&ctx.env)] });
+    let mut meta = serde_json::json!({ META_AGENT: session.agent, META_SHELL: [host::shell(&ctx.env)] });
     let argv = match begin::prepare(ctx, instance, session, &mut env)? {
         Some(launch) => {
             warnings.extend(launch.notices);

@@ -15,8 +15,8 @@ use abide_sys::process;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError, SessionInfo, ToKeeper, ToMux};
 use abide_wire::protocol::{
-    Done, FrameDecoder, FrameKind, Hello, MAX_CLIENT_FRAME, ReplyTo, Request, RequestRefusal, SessionStatus,
-    SpawnReply, StatusReply, Verb, encode_json, error_code,
+    Done, FrameDecoder, FrameKind, Hello, MAX_CLIENT_FRAME, ReplyTo, Request, RequestRefusal, RequestVerb,
+    SessionStatus, SpawnReply, StatusReply, encode_json, error_code,
 };
 use abide_wire::socket;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -189,19 +189,19 @@ impl Mux {
 
     fn on_request(&mut self, client: usize, Request { id, verb }: Request) {
         let message = match verb {
-            Verb::GetStatus(_) => return self.reply(client, &ReplyTo::new(id, Ok(self.status()))),
-            Verb::Spawn(spawn) => {
+            RequestVerb::GetStatus(_) => return self.reply(client, &ReplyTo::new(id, Ok(self.status()))),
+            RequestVerb::Spawn(spawn) => {
                 self.next_request += 1;
                 self.waiting.insert(self.next_request, (client, id));
                 return self.tell(&ToKeeper::Spawn { request: self.next_request, spec: spawn.spec });
             }
-            Verb::Upgrade(upgrade) => {
+            RequestVerb::Upgrade(upgrade) => {
                 self.waiting.insert(0, (client, id));
                 return self.tell(&ToKeeper::Upgrade { exe: upgrade.exe });
             }
-            Verb::Kill(kill) => ToKeeper::Kill { id: kill.session },
-            Verb::Signal(signal) => ToKeeper::Signal { id: signal.session, signal: signal.signal },
-            Verb::Shutdown(shutdown) => ToKeeper::Shutdown { note: shutdown.reason },
+            RequestVerb::Kill(kill) => ToKeeper::Kill { id: kill.session },
+            RequestVerb::Signal(signal) => ToKeeper::Signal { id: signal.session, signal: signal.signal },
+            RequestVerb::Shutdown(shutdown) => ToKeeper::Shutdown { note: shutdown.reason },
             other => panic!("{other:?}"),
         };
         self.tell(&message);

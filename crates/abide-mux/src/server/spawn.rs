@@ -8,7 +8,7 @@ use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{SessionInfo, ToKeeper};
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{Done, Event, RequestRefusal, SpawnReply, Upgrade, error_code};
-use abide_wire::session::{SessionId, SpawnSpec, TerminalSize};
+use abide_wire::session::{META_SHELL, SessionId, SpawnSpec, TerminalSize};
 
 use crate::screen::layout::Direction;
 use crate::screen::placement::TabPlacement;
@@ -69,7 +69,7 @@ impl Server {
             size: self.size_of_new(&place, session),
             env: Vec::new(),
             umask: None,
-            meta: serde_json::json!({ "shell": argv, PASSING: true }),
+            meta: serde_json::json!({ META_SHELL: argv, PASSING: true }),
             argv,
         };
         let like = Some(session.id);
@@ -263,7 +263,7 @@ pub(crate) fn forget_journal(session: &MuxSession, instance_dir: &InstanceDir) {
 
 /// The shell that the launcher named for a session's environment.
 fn shell_of(session: &MuxSession) -> Option<Vec<OsText>> {
-    let argv: Vec<OsText> = serde_json::from_value(session.meta.get("shell")?.clone()).ok()?;
+    let argv: Vec<OsText> = serde_json::from_value(session.meta.get(META_SHELL)?.clone()).ok()?;
     (!argv.is_empty()).then_some(argv)
 }
 

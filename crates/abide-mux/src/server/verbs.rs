@@ -7,8 +7,8 @@ use abide_term::input::keys;
 use abide_wire::link::ToKeeper;
 use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::{
-    Done, Input, Request, RequestRefusal, ResizeTo, Send, SessionStatus, Snapshot, SnapshotReply,
-    StatusReply, Subscribe, SubscribeReply, Verb, error_code,
+    Done, Input, Request, RequestRefusal, RequestVerb, ResizeTo, Send, SessionStatus, Snapshot,
+    SnapshotReply, StatusReply, Subscribe, SubscribeReply, error_code,
 };
 use abide_wire::session::SessionId;
 
@@ -21,62 +21,62 @@ use crate::session::MuxSession;
 impl Server {
     pub fn on_request(&mut self, client: ClientId, Request { id, verb }: Request) {
         match verb {
-            Verb::GetStatus(_) => {
+            RequestVerb::GetStatus(_) => {
                 self.look_closely();
                 let status = self.status();
                 self.reply(client, id, Ok(status));
             }
-            Verb::Snapshot(ask) => {
+            RequestVerb::Snapshot(ask) => {
                 let snapshot = self.snapshot(&ask);
                 self.reply(client, id, snapshot);
             }
-            Verb::Spawn(spawn) => self.spawn_requested(client, id, *spawn.spec, spawn.focus),
-            Verb::Wait(wait) => self.begin_wait(client, id, wait),
-            Verb::Upgrade(upgrade) => self.upgrade(client, id, upgrade),
-            Verb::Subscribe(subscribe) => {
+            RequestVerb::Spawn(spawn) => self.spawn_requested(client, id, *spawn.spec, spawn.focus),
+            RequestVerb::Wait(wait) => self.begin_wait(client, id, wait),
+            RequestVerb::Upgrade(upgrade) => self.upgrade(client, id, upgrade),
+            RequestVerb::Subscribe(subscribe) => {
                 let subscription = self.subscribe(client, subscribe);
                 self.reply(client, id, subscription);
             }
-            Verb::Kill(kill) => {
+            RequestVerb::Kill(kill) => {
                 let done = self.pass_on(&kill.session, ToKeeper::Kill { id: kill.session });
                 self.reply(client, id, done);
             }
-            Verb::Signal(signal) => {
+            RequestVerb::Signal(signal) => {
                 let message = ToKeeper::Signal { id: signal.session, signal: signal.signal };
                 let done = self.pass_on(&signal.session, message);
                 self.reply(client, id, done);
             }
-            Verb::ResizeTo(resize) => {
+            RequestVerb::ResizeTo(resize) => {
                 let done = self.resize_requested(&resize);
                 self.reply(client, id, done);
             }
-            Verb::Send(send) => {
+            RequestVerb::Send(send) => {
                 let done = self.send_requested(&send);
                 self.reply(client, id, done);
             }
-            Verb::Rename(rename) => {
+            RequestVerb::Rename(rename) => {
                 let done = self.living(&rename.session).map(|_| Done {});
                 self.rename(&rename.session, &rename.name);
                 self.reply(client, id, done);
             }
-            Verb::Focus(focus) => {
+            RequestVerb::Focus(focus) => {
                 let done = self.living(&focus.session).map(|_| Done {});
                 self.show_to_all(&focus.session);
                 self.reply(client, id, done);
             }
-            Verb::HookReport(report) => {
+            RequestVerb::HookReport(report) => {
                 let done = self.on_report(client, &report);
                 self.reply(client, id, done);
             }
-            Verb::GetEvidence(ask) => {
+            RequestVerb::GetEvidence(ask) => {
                 let evidence = self.evidence(&ask);
                 self.reply(client, id, evidence);
             }
-            Verb::Configure(configure) => {
+            RequestVerb::Configure(configure) => {
                 self.change_settings(&configure.settings);
                 self.reply(client, id, Ok(Done {}));
             }
-            Verb::Shutdown(shutdown) => {
+            RequestVerb::Shutdown(shutdown) => {
                 self.tell_keeper(ToKeeper::Shutdown { note: shutdown.reason });
                 self.reply(client, id, Ok(Done {}));
             }

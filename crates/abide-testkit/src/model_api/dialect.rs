@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::http::Request;
+use super::http::HttpRequest;
 use super::{Turn, anthropic, chat, gemini, responses};
 
 /// What the model says.
 pub(super) struct Answer {
     pub(super) text: String,
-    pub(super) call: Option<Call>,
+    pub(super) call: Option<ToolCall>,
     /// Whether the end of the answer waits for the test.
     pub(super) held: bool,
     /// What the interface calls it.
@@ -18,7 +18,7 @@ pub(super) struct Answer {
 }
 
 /// A tool that the model calls.
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) name: String,
     pub(super) arguments: Value,
 }
@@ -36,7 +36,7 @@ impl Answer {
         Self { text, call: None, held: false, id: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 
-    pub(super) fn calling(call: Call) -> Self {
+    pub(super) fn calling(call: ToolCall) -> Self {
         Self { call: Some(call), ..Self::text(String::new()) }
     }
 }
@@ -50,7 +50,7 @@ pub(super) trait Dialect {
     /// The schema that the answer must have, if one is asked for.
     fn schema<'a>(&self, body: &'a Value) -> Option<&'a Value>;
     /// Whether the answer is wanted piece by piece.
-    fn streams(&self, request: &Request) -> bool {
+    fn streams(&self, request: &HttpRequest) -> bool {
         request.body["stream"] == true
     }
     /// The answer in one piece.
@@ -62,7 +62,7 @@ pub(super) trait Dialect {
 }
 
 /// The interface that a request speaks.
-pub(super) fn of(request: &Request) -> Option<Box<dyn Dialect>> {
+pub(super) fn of(request: &HttpRequest) -> Option<Box<dyn Dialect>> {
     if request.method != "POST" {
         return None;
     }

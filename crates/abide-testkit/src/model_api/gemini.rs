@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Turn;
 use super::dialect::{Answer, Dialect, Tool, list, text_of};
-use super::http::Request;
+use super::http::HttpRequest;
 
 pub(super) struct Contents;
 
@@ -61,7 +61,7 @@ impl Dialect for Contents {
         schemas.into_iter().find(|schema| schema.is_object())
     }
 
-    fn streams(&self, request: &Request) -> bool {
+    fn streams(&self, request: &HttpRequest) -> bool {
         request.path.contains(":streamGenerateContent")
     }
 

@@ -10,13 +10,13 @@ use serde_json::Value;
 const MAX_BODY: u64 = 64 << 20;
 
 /// A request and its body.
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) body: Value,
 }
 
-impl Request {
+impl HttpRequest {
     pub(super) fn read(stream: &TcpStream) -> io::Result<Self> {
         let mut reader = BufReader::new(stream);
         let first = line(&mut reader)?;

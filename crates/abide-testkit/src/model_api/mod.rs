@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use dialect::{Answer, Call, Dialect, Tool};
-use http::Request;
+use dialect::{Answer, Dialect, Tool, ToolCall};
+use http::HttpRequest;
 
 /// What a prompt is answered with.
 #[derive(Debug, Clone)]
-pub enum Reply {
+pub enum ModelReply {
     /// `answer N`, where N counts the prompts of the test that the request holds: a history that was not sent shows.
     Answer,
     /// An answer that begins with this text, and ends only when the test lets it.
@@ -55,7 +55,7 @@ pub struct ModelApi {
 
 #[derive(Default)]
 struct State {
-    replies: Vec<(String, Reply)>,
+    replies: Vec<(String, ModelReply)>,
     asked: Vec<Vec<Turn>>,
     /// Counts the times that the held answers were let go on.
     released: u64,
@@ -85,7 +85,7 @@ impl ModelApi {
 
     /// From now on a conversation whose newest prompt holds `prompt` is answered with `reply`. The prompts of a conversation
     /// must not contain each other.
-    pub fn on(&self, prompt: &str, reply: Reply) {
+    pub fn on(&self, prompt: &str, reply: ModelReply) {
         let mut state = lock(&self.state);
         state.replies.retain(|(known, _)| known != prompt);
         state.replies.push((prompt.to_owned(), reply));
@@ -107,7 +107,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 fn serve(stream: &TcpStream, state: &Mutex<State>) -> io::Result<()> {
-    let request = Request::read(stream)?;
+    let request = HttpRequest::read(stream)?;
     if request.path.ends_with("/models") {
         let models =
             json!([{ "id": "test-model", "object": "model", "type": "model", "display_name": "Test" }]);
@@ -158,18 +158,18 @@ fn answer(dialect: &dyn Dialect, body: &Value, state: &mut State) -> Result<Answ
         _ => None,
     });
     let answered = match (reply, result) {
-        (Reply::Run(_), Some(result)) => Ok(Answer::text(result)),
-        (Reply::Run(command), None) => Ok(Answer::calling(Call::shell(&tools, &command))),
-        (Reply::Answer, _) => Ok(Answer::text(format!("answer {}", prompts(&turns, &state.replies)))),
-        (Reply::Hold(text), _) => Ok(Answer { held: true, ..Answer::text(text) }),
-        (Reply::Refuse(status), _) => Err(status),
+        (ModelReply::Run(_), Some(result)) => Ok(Answer::text(result)),
+        (ModelReply::Run(command), None) => Ok(Answer::calling(ToolCall::shell(&tools, &command))),
+        (ModelReply::Answer, _) => Ok(Answer::text(format!("answer {}", prompts(&turns, &state.replies)))),
+        (ModelReply::Hold(text), _) => Ok(Answer { held: true, ..Answer::text(text) }),
+        (ModelReply::Refuse(status), _) => Err(status),
     };
     state.asked.push(turns);
     answered
 }
 
 /// The reply to the prompt that was said last, and in which turn it was. An agent may put two prompts into one turn.
-fn newest_prompt(turns: &[Turn], replies: &[(String, Reply)]) -> Option<(usize, Reply)> {
+fn newest_prompt(turns: &[Turn], replies: &[(String, ModelReply)]) -> Option<(usize, ModelReply)> {
     let said = turns.iter().enumerate().filter_map(|(index, turn)| match turn {
         Turn::User(text) => Some((index, text)),
         _ => None,
@@ -181,7 +181,7 @@ fn newest_prompt(turns: &[Turn], replies: &[(String, Reply)]) -> Option<(usize, 
 }
 
 /// How many of the test's prompts the conversation holds.
-fn prompts(turns: &[Turn], replies: &[(String, Reply)]) -> usize {
+fn prompts(turns: &[Turn], replies: &[(String, ModelReply)]) -> usize {
     let holds =
         |prompt: &str| turns.iter().any(|turn| matches!(turn, Turn::User(text) if text.contains(prompt)));
     replies.iter().filter(|(prompt, _)| holds(prompt)).count()
@@ -191,7 +191,7 @@ fn prompts(turns: &[Turn], replies: &[(String, Reply)]) -> usize {
 const SHELLS: &[&str] =
     &["bash", "Bash", "exec_command", "run_shell_command", "shell", "Shell", "shell_command"];
 
-impl Call {
+impl ToolCall {
     /// A call of the shell among `tools`; every argument that it demands is given.
     fn shell(tools: &[Tool], command: &str) -> Self {
         let Some(tool) = tools.iter().find(|tool| SHELLS.contains(&tool.name.as_str())) else {

@@ -98,13 +98,13 @@ impl Connection {
     /// Asks, and waits for the answer for at most `timeout`.
     pub fn call<C: Call>(&mut self, call: &C, timeout: Duration) -> Result<C::Reply, CallError> {
         #[derive(Serialize)]
-        struct Outgoing<'a, C> {
+        struct NumberedCall<'a, C> {
             id: u64,
             verb: &'static str,
             #[serde(flatten)]
             call: &'a C,
         }
-        self.exchange(timeout, |id| Outgoing { id, verb: C::VERB, call })
+        self.exchange(timeout, |id| NumberedCall { id, verb: C::VERB, call })
     }
 
     /// Asks with a request as it is, of whatever version, and gives the answer likewise.
@@ -228,10 +228,10 @@ impl CallDeadline {
 
 fn reply_id(payload: &[u8]) -> Result<u64, CallError> {
     #[derive(Deserialize)]
-    struct Envelope {
+    struct ReplyHead {
         id: u64,
     }
-    Ok(parse::<Envelope>(payload)?.id)
+    Ok(parse::<ReplyHead>(payload)?.id)
 }
 
 fn parse<'a, T: Deserialize<'a>>(payload: &'a [u8]) -> Result<T, CallError> {

@@ -19,11 +19,11 @@ macro_rules! verbs {
         /// Any request, as the mux receives it.
         #[derive(Debug, Clone, PartialEq, Deserialize)]
         #[serde(tag = "verb")]
-        pub enum Verb {
+        pub enum RequestVerb {
             $(#[doc = concat!("`", $word, "`")] #[serde(rename = $word)] $name($name)),+
         }
 
-        impl Verb {
+        impl RequestVerb {
             /// Every verb that this build knows.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
         }
@@ -62,7 +62,7 @@ pub struct Request {
     /// A number of the client's choosing.
     pub id: u64,
     #[serde(flatten)]
-    pub verb: Verb,
+    pub verb: RequestVerb,
 }
 
 /// Why a request frame could not be read, with the number to reply to where it had one.
@@ -77,15 +77,15 @@ impl Request {
     /// Reads the payload of a request frame. Whatever is wrong with it, there is something to reply.
     pub fn parse(payload: &[u8]) -> Result<Self, RequestError> {
         #[derive(Deserialize)]
-        struct Envelope {
+        struct RequestHead {
             #[serde(default)]
             id: u64,
             #[serde(default)]
             verb: String,
         }
         serde_json::from_slice(payload).map_err(|err| {
-            let known = serde_json::from_slice(payload).unwrap_or(Envelope { id: 0, verb: String::new() });
-            let refusal = if known.verb.is_empty() || Verb::WORDS.contains(&known.verb.as_str()) {
+            let known = serde_json::from_slice(payload).unwrap_or(RequestHead { id: 0, verb: String::new() });
+            let refusal = if known.verb.is_empty() || RequestVerb::WORDS.contains(&known.verb.as_str()) {
                 RequestRefusal::new(error_code::BAD_REQUEST, err.to_string())
             } else {
                 let text = format!("`{}` is not a verb of this version", known.verb.escape_default());

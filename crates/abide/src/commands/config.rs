@@ -26,11 +26,11 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ConfigVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ConfigVerb {
     /// List every setting with its value and where that comes from
     List {
         /// Print JSON
@@ -81,8 +81,8 @@ impl<'a> From<&'a SettingEntry> for SettingRow<'a> {
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let config = &context.config;
     match args.verb {
-        Verb::List { json } => list(json, context),
-        Verb::Get { key } => {
+        ConfigVerb::List { json } => list(json, context),
+        ConfigVerb::Get { key } => {
             let entry = config.get(&key)?;
             match entry.value {
                 Some(value) => context.printer.line(value),
@@ -90,12 +90,12 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
                     .hint(format!("`abide config set {key} VALUE` sets it"))),
             }
         }
-        Verb::Set { key, value } => {
+        ConfigVerb::Set { key, value } => {
             config.set(&key, &value)?;
             tracing::info!(key = key.as_str(), "setting changed");
             tell_running(&key, context)
         }
-        Verb::Unset { key } => {
+        ConfigVerb::Unset { key } => {
             let was_set = config.unset(&key)?;
             tracing::info!(key = key.as_str(), was_set, "setting removed");
             if was_set {
@@ -104,8 +104,8 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
                 context.printer.line(format!("{key} was not set"))
             }
         }
-        Verb::Path => context.printer.line(config.settings_file().display().to_string()),
-        Verb::Reference => context.printer.raw(abide_config::reference().as_bytes()),
+        ConfigVerb::Path => context.printer.line(config.settings_file().display().to_string()),
+        ConfigVerb::Reference => context.printer.raw(abide_config::reference().as_bytes()),
     }
 }
 

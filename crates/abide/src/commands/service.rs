@@ -22,11 +22,11 @@ install it again after you change one of them.";
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ServiceVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ServiceVerb {
     /// Install and enable the service
     Install {
         /// Whether to turn on linger if it is off
@@ -40,7 +40,7 @@ enum Verb {
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let (config_home, login) = (context.config_home()?, Login::here());
     match args.verb {
-        Verb::Install { linger } => {
+        ServiceVerb::Install { linger } => {
             if !settle_linger(&login, linger, context)? {
                 return context
                     .printer
@@ -52,7 +52,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             tracing::info!(path = %path.display(), "boot service installed");
             context.printer.line(format!("{} is installed", path.display()))
         }
-        Verb::Remove => {
+        ServiceVerb::Remove => {
             let was_there = boot_service::remove(&config_home, &login)?;
             tracing::info!(was_there, "boot service removed");
             context.printer.line(if was_there {

@@ -28,11 +28,11 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TrashVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TrashVerb {
     /// List the trash
     List {
         /// Print JSON
@@ -81,10 +81,10 @@ struct TrashRow {
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     match args.verb {
-        Verb::List { json } => list(json, context),
-        Verb::Show { target, json } => show(&target, json, context),
-        Verb::Restore { target } => restore(&target, context),
-        Verb::Empty { targets, dry_run, yes } => empty(&targets, dry_run, yes, context),
+        TrashVerb::List { json } => list(json, context),
+        TrashVerb::Show { target, json } => show(&target, json, context),
+        TrashVerb::Restore { target } => restore(&target, context),
+        TrashVerb::Empty { targets, dry_run, yes } => empty(&targets, dry_run, yes, context),
     }
 }
 

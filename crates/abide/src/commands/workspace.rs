@@ -25,11 +25,11 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: WorkspaceVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum WorkspaceVerb {
     /// List workspaces
     List {
         /// Print JSON
@@ -180,20 +180,20 @@ impl WorkspaceRow {
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     match args.verb {
-        Verb::List { json } => list(json, context),
-        Verb::Show { name } => {
+        WorkspaceVerb::List { json } => list(json, context),
+        WorkspaceVerb::Show { name } => {
             context.config.workspace(&name)?;
             let text = std::fs::read_to_string(context.config.workspace_file(&name))?;
             context.printer.text(&text)
         }
-        Verb::Create { name, dir, changes } => {
+        WorkspaceVerb::Create { name, dir, changes } => {
             let dir = absolute(dir.unwrap_or_else(|| ".".to_owned()))?;
             let made = context.config.create_workspace(&name, &dir, &changes.edits()?)?;
             tracing::info!(%name, "workspace made");
             tell_what_is_not_there(&made, context);
             context.printer.line(format!("{name} is {}", made.dir.display()))
         }
-        Verb::Edit { name, changes } => {
+        WorkspaceVerb::Edit { name, changes } => {
             let edits = changes.edits()?;
             if edits.is_empty() {
                 return Err(
@@ -205,7 +205,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             tell_what_is_not_there(&changed, context);
             Ok(())
         }
-        Verb::Remove { name, yes } => {
+        WorkspaceVerb::Remove { name, yes } => {
             // A question about something that is not there would be answered in vain.
             let file = context.config.workspace_file(&name);
             if file.exists() && !yes && !context.confirm(&format!("Remove the workspace {name}?"), "--yes")? {
