@@ -210,11 +210,11 @@ impl ConfigDir {
         self.disk.remove(&lock, &self.workspace_file(name))
     }
 
-    /// One role; `default` is there without a file.
+    /// One role; `default` and `devcontainer` are there without a file.
     pub fn role(&self, name: &Name) -> Result<Role, ConfigError> {
         match self.source::<Role>(&self.role_file(name))? {
             Some(source) => source.decode(&self.disk.home),
-            None if *name == Name::default_role() => Ok(Role::built_in()),
+            None if *name == Name::default_role() || name.is_devcontainer_role() => Ok(Role::built_in()),
             None => Err(ConfigError::Refused(format!(
                 "there is no role {name}{}; put its file at {}, or use the role default",
                 did_you_mean(name, &self.role_names()?),

@@ -8,6 +8,7 @@
 //! The way in is [`ConfigDir`]. What the files may say is declared in `settings`, `agent`, `workspace` and `role`, once.
 
 mod agent;
+mod container;
 mod dir;
 mod disk;
 mod draft;
@@ -32,6 +33,7 @@ mod value;
 mod workspace;
 
 pub use agent::{Agent, IdSource, LastWords, Sign};
+pub use container::{Container, WorkspaceContainer};
 pub use dir::{ConfigDir, Listing};
 pub use edit::WorkspaceEdit;
 pub use entry::{Origin, SettingEntry};

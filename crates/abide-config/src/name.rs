@@ -34,6 +34,11 @@ impl Name {
         Self("default".to_owned())
     }
 
+    /// Whether it is the role, built in, whose image is what the project's `.devcontainer` describes.
+    pub fn is_devcontainer_role(&self) -> bool {
+        self.0 == "devcontainer"
+    }
+
     /// The name as it is written.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,8 +1,12 @@
 //! `roles/<name>/role.toml`: the recipe of an environment.
 
-use crate::file_kind::FileKind;
+use abide_model::container::Network;
+
+use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
-use crate::rule::{Argv, ImageName, Named, Text, Variable};
+use crate::path::Path;
+use crate::reader::ConfigReader;
+use crate::rule::{Argv, Commit, FileBelow, GitUrl, HostName, ImageName, Named, OneOf, Text, Variable};
 use crate::schema::{Optional, Several, record};
 
 record! {
@@ -10,12 +14,22 @@ record! {
     Role {
         /// Image for containers of this role.
         image: Option<String> as Optional<ImageName>,
+        /// Dockerfile that the image is built with, below the directory of the role or in `source`.
+        dockerfile: Option<String> as Optional<FileBelow>,
+        /// Git repository with the Dockerfile.
+        source: Option<String> as Optional<GitUrl>,
+        /// Commit of `source`.
+        commit: Option<String> as Optional<Commit>,
         /// Agents that the role supports; empty means any.
         agents: Vec<Name> as Several<Named>,
         /// Variables that the role needs; their values come from `env` of the workspace or of config.toml.
         env: Vec<String> as Several<Variable>,
         /// Command that runs in a new instance of this role, unless its workspace has its own.
         setup: Option<Vec<String>> as Optional<Argv>,
+        /// What the sessions of a container can reach, unless its workspace says so.
+        network: Option<Network> as Optional<OneOf<Network>>,
+        /// Hosts that can be reached with `network = "allow"`, beside those of the workspace and of config.toml.
+        allow: Vec<String> as Several<HostName>,
         /// What the role is for, in a line.
         description: Option<String> as Optional<Text>,
     }
@@ -23,12 +37,23 @@ record! {
 
 impl FileKind for Role {
     const TITLE: &'static str = "roles/<name>/role.toml";
+    const MIGRATIONS: &'static [Migration] = &[additions];
+
+    fn check(&self, at: &mut ConfigReader<'_>) {
+        if self.source.is_some() != self.commit.is_some() {
+            let key = if self.source.is_some() { "source" } else { "commit" };
+            let problem = "a repository and its commit belong together".to_owned();
+            at.disagreement(Path::from_iter([key]), problem, "both `source` and `commit`, or neither");
+        }
+    }
 }
 
 impl Role {
-    /// The role that exists without a file: the operator's own environment, any agent.
+    /// A role that exists without a file: the environment as it is, any agent.
     pub fn built_in() -> Self {
+        let (image, dockerfile, source, commit) = (None, None, None, None);
+        let (agents, env, setup, network, allow) = (Vec::new(), Vec::new(), None, None, Vec::new());
         let description = Some("the environment as it is, any agent".to_owned());
-        Self { image: None, agents: Vec::new(), env: Vec::new(), setup: None, description }
+        Self { image, dockerfile, source, commit, agents, env, setup, network, allow, description }
     }
 }

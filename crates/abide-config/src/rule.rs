@@ -255,6 +255,36 @@ checked! {
             image.starts_with(|c: char| c.is_ascii_alphanumeric())
                 && image.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/:@".contains(&b))
         };
+    /// A context of docker, or a connection of podman.
+    EngineContext, "name of a context", "letters, digits and . _ - +, beginning with a letter or digit", |name| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-+".contains(&b))
+    };
+    /// A flag of the engine. A word of its own would be taken for the image.
+    EngineFlag, "flag", "a long flag, its value after an equals sign, such as --gpus=all",
+        |flag| flag.starts_with("--") && flag.len() > 2;
+    /// A host that sessions may reach.
+    HostName, "name of a host", "a name such as example.org, or *.example.org for all below it", |host| {
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let is_label = |label: &str| {
+            !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        };
+        name.split('.').all(is_label)
+    };
+    /// A git repository. Git takes others for a command (`ext::`) or an option, and a password would be written to a manifest.
+    GitUrl, "URL of a git repository",
+        "https://, ssh://, git:// or file://, without a password, such as https://example.org/roles.git",
+        |url| ["https://", "ssh://", "git://", "file://"].iter().any(|scheme| {
+            let authority = url.strip_prefix(scheme).and_then(|rest| rest.split('/').next());
+            authority.is_some_and(|authority| !authority.split('@').rev().skip(1).any(|user| user.contains(':')))
+        });
+    /// A commit, spelled out: a branch or a tag could become another one.
+    Commit, "commit", "the 40 or 64 hexadecimal digits of a commit",
+        |id| matches!(id.len(), 40 | 64) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    /// A file in the directory of a role.
+    FileBelow, "path below the role", "a path below the role, without `..`, such as Dockerfile", |path| {
+        !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+    };
     /// The name of an agent that abide knows.
     KnownAgent, "agent that abide knows", AGENTS.join(", "), |name| AGENTS.contains(&name), words = AGENTS;
     /// The name of an environment variable, as a value.

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use abide_model::container::EngineKind;
 use abide_model::{
     EnvRef, KeepAwake, Permission, Place, Policy, PrefixKey, StatusBar, Substrate, TrueColor, UnitMode,
 };
 
 use crate::agent::Agent;
+use crate::container::Container;
 use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
 use crate::reader::ConfigReader;
-use crate::rule::{AgentName, Count, EnvName, Flag, JournalSize, Named, OneOf, Prefix, Reference, Size};
+use crate::rule::{
+    AgentName, Count, EngineContext, EnvName, Flag, JournalSize, Named, OneOf, Prefix, Reference, Size,
+};
 use crate::schema::{Map, Optional, Section, record};
 use crate::value::{ByteSize, JournalLimit};
 use crate::workspace::Workspace;
@@ -24,6 +28,10 @@ record! {
         agent: Option<Name> as Optional<Named>,
         /// Where instances run.
         place: Place as OneOf<Place> = Place::Host,
+        /// Command that makes and runs containers.
+        engine: EngineKind as OneOf<EngineKind> = EngineKind::Docker,
+        /// Context of docker, or connection of podman; unset, the current one.
+        context: Option<String> as Optional<EngineContext>,
         /// What happens to an instance when its last session ends.
         policy: Policy as OneOf<Policy> = Policy::Ask,
         /// How many instances of one directory are kept for a later resume; 0 is no limit. A workspace has its own limit.
@@ -48,6 +56,8 @@ record! {
         trash: Trash as Section<Trash>,
         /// Your terminal, and what programs in a session may do to it.
         terminal: Terminal as Section<Terminal>,
+        /// Containers.
+        container: Container as Section<Container>,
         /// Environment variable of every session, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
         /// How an agent is run.
@@ -94,7 +104,10 @@ impl Settings {
         self.role = workspace.role.clone().unwrap_or(self.role);
         self.agent = workspace.agent.clone().or(self.agent);
         self.place = workspace.place.unwrap_or(self.place);
+        self.engine = workspace.engine.unwrap_or(self.engine);
+        self.context = workspace.context.clone().or(self.context);
         self.policy = workspace.policy.unwrap_or(self.policy);
+        self.container = self.container.overridden_by(&workspace.container);
         self.env.extend(workspace.env.clone());
         for (name, agent) in &workspace.agents {
             let merged = match self.agents.remove(name) {

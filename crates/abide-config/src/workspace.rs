@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use abide_model::container::EngineKind;
 use abide_model::{EnvRef, Isolation, Place, Policy};
 
 use crate::agent::Agent;
+use crate::container::WorkspaceContainer;
 use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
 use crate::path;
 use crate::reader::ConfigReader;
 use crate::rule::{
-    AgentName, Argv, Count, EnvName, Flag, Glob, HostPath, InnerPath, Named, OneOf, Reference,
+    AgentName, Argv, Count, EngineContext, EnvName, Flag, Glob, HostPath, InnerPath, Named, OneOf, Reference,
 };
 use crate::schema::{Map, Optional, Section, Several, Tables, record};
 
@@ -26,6 +28,10 @@ record! {
         agent: Option<Name> as Optional<Named>,
         /// Where instances run, instead of the setting in config.toml.
         place: Option<Place> as Optional<OneOf<Place>>,
+        /// Command that makes and runs containers, instead of the one in config.toml.
+        engine: Option<EngineKind> as Optional<OneOf<EngineKind>>,
+        /// Context of docker, or connection of podman, instead of the one in config.toml.
+        context: Option<String> as Optional<EngineContext>,
         /// What happens to an instance when its last session ends, instead of the setting in config.toml.
         policy: Option<Policy> as Optional<OneOf<Policy>>,
         /// How many instances are kept for a later resume; 0 is no limit.
@@ -34,6 +40,8 @@ record! {
         setup: Option<Vec<String>> as Optional<Argv>,
         /// Directories of an instance.
         mounts: Vec<Mount> as Tables<Mount>,
+        /// Containers.
+        container: WorkspaceContainer as Section<WorkspaceContainer>,
         /// Environment variable of every session, and where its value comes from.
         env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
         /// How an agent is run here.

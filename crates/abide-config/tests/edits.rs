@@ -244,9 +244,11 @@ fn get_tells_a_default_from_what_the_file_says() {
     assert_eq!(
         listed,
         [
-            "role", "agent", "place", "policy", "keep_max", "substrate", "unit", "linger", "keep_awake",
-            "journal", "scrollback", "prefix", "status_bar", "trash.keep_days", "trash.max_size",
-            "terminal.truecolor", "terminal.clipboard", "terminal.links", "terminal.notifications",
+            "role", "agent", "place", "engine", "context", "policy", "keep_max", "substrate", "unit",
+            "linger", "keep_awake", "journal", "scrollback", "prefix", "status_bar", "trash.keep_days",
+            "trash.max_size", "terminal.truecolor", "terminal.clipboard", "terminal.links",
+            "terminal.notifications", "container.image", "container.network", "container.allow",
+            "container.memory", "container.processes", "container.sidecar", "container.flags",
             "agents.claude.args",
         ]
     );

@@ -97,6 +97,40 @@ fn an_image_cannot_be_an_option_of_the_engine() {
 }
 
 #[test]
+fn a_role_names_nothing_that_git_or_the_engine_would_take_for_something_else() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.config.role_file(&named("r"));
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let role = |source: &str, commit: &str| {
+        fs::write(&file, format!("source = \"{source}\"\ncommit = \"{commit}\"\n")).unwrap();
+        sandbox.config.role(&named("r"))
+    };
+    for source in ["https://example.org/a.git", "ssh://git@example.org:22/a", "file:///srv/roles"] {
+        assert_eq!(role(source, commit).unwrap().source.as_deref(), Some(source));
+    }
+    for source in ["ext::sh -c id", "--upload-pack=id", "/srv/roles", "https://ada:secret@example.org/a.git"]
+    {
+        let lines = lines(role(source, commit));
+        assert!(lines[0].contains("role.toml:1:10: source"), "{lines:?}");
+    }
+    for commit in ["main", "0123456", "0123456789ABCDEF0123456789abcdef01234567"] {
+        assert!(lines(role("https://example.org/a.git", commit))[0].contains("role.toml:2:10: commit"));
+    }
+    for text in [
+        "source = \"https://example.org/a.git\"", "dockerfile = \"../Dockerfile\"",
+        "dockerfile = \"/Dockerfile\"", "allow = [\"example.org/x\"]", "allow = [\"a.*.org\"]",
+        "allow = [\"\"]",
+    ] {
+        fs::write(&file, text).unwrap();
+        assert_eq!(lines(sandbox.config.role(&named("r"))).len(), 1, "{text}");
+    }
+    for flag in ["privileged", "-v", "--"] {
+        assert!(sandbox.config.set("container.flags", &format!("[\"{flag}\"]")).is_err(), "{flag}");
+    }
+}
+
+#[test]
 fn wrong_types_are_mistakes_of_their_own() {
     for text in [
         "mounts = 5", "mounts = [5]", "mounts = [[]]", "[mounts]\nsource = \"/a\"", "env = []",

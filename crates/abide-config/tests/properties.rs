@@ -42,6 +42,7 @@ fn cases() -> Vec<Case> {
         )
         .boxed()
     };
+    let image = || matching("[a-z]{1,8}(/[a-z]{1,8})?(:[a-z0-9.]{1,4})?");
     let size = || matching("(0|[1-9][0-9]{0,3})(B|KiB|MiB|GiB)").boxed();
     let number = |most: u32| (0..=most).prop_map(|number| number.to_string()).boxed();
     let argv = move || (matching("[a-z]{1,8}"), list(text(), 0));
@@ -64,6 +65,8 @@ fn cases() -> Vec<Case> {
         ("role", fixed("role"), name()),
         ("agent", fixed("agent"), name()),
         ("place", fixed("place"), words(&["host", "docker"])),
+        ("engine", fixed("engine"), words(&["docker", "podman"])),
+        ("context", fixed("context"), matching("[a-z0-9][A-Za-z0-9_.+-]{0,6}")),
         ("policy", fixed("policy"), words(&["ask", "keep", "clean"])),
         ("keep_max", fixed("keep_max"), number(10_000)),
         ("substrate", fixed("substrate"), words(&["capsule", "tmux"])),
@@ -80,6 +83,21 @@ fn cases() -> Vec<Case> {
         ("terminal.clipboard", fixed("terminal.clipboard"), words(&["deny", "allow"])),
         ("terminal.links", fixed("terminal.links"), words(&["deny", "allow"])),
         ("terminal.notifications", fixed("terminal.notifications"), words(&["deny", "allow"])),
+        ("container.image", fixed("container.image"), image()),
+        ("container.network", fixed("container.network"), words(&["open", "allow", "none"])),
+        (
+            "container.allow",
+            fixed("container.allow"),
+            list(matching("(\\*\\.)?[a-z]{1,8}\\.[a-z]{2,3}"), 0).prop_map(toml_list).boxed(),
+        ),
+        ("container.memory", fixed("container.memory"), size()),
+        ("container.processes", fixed("container.processes"), number(4_194_304)),
+        ("container.sidecar", fixed("container.sidecar"), image()),
+        (
+            "container.flags",
+            fixed("container.flags"),
+            list(matching("--[a-z]{1,8}(=[ -~]{0,8})?"), 0).prop_map(toml_list).boxed(),
+        ),
         ("env.<NAME>", variable().prop_map(|name| format!("env.{name}")).boxed(), reference()),
         (
             "agents.<name>.command",

@@ -6,7 +6,8 @@ mod common;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use abide_config::Role;
+use abide_config::{ByteSize, Role};
+use abide_model::container::{EngineKind, Network};
 use abide_model::{EnvRef, Permission, Place, Policy};
 use common::{Sandbox, lines, named};
 
@@ -120,6 +121,26 @@ fn a_workspace_overrides_setting_by_setting() {
     assert_eq!(claude.args.as_deref(), Some(&[][..]));
     assert_eq!((&claude.env["X"], &claude.env["Y"]), (&plain("general"), &plain("own")));
     assert_eq!(settings.agents["codex"].args.as_deref(), Some(&["-x".to_owned()][..]));
+}
+
+#[test]
+fn a_workspace_overrides_single_settings_of_containers_and_adds_to_lists() {
+    let sandbox = Sandbox::with_settings(
+        "[container]\nimage = \"debian:13\"\nallow = [\"a.example\"]\nmemory = \"1GiB\"\nflags = [\"--init\"]\n",
+    );
+    fs::write(
+        sandbox.config.workspace_file(&named("w")),
+        "dir = \"/srv/w\"\nengine = \"podman\"\n[container]\nnetwork = \"none\"\nallow = [\"b.example\"]\nprocesses = 0\n",
+    )
+    .unwrap();
+    let workspace = sandbox.config.workspace(&named("w")).unwrap();
+    let settings = sandbox.config.load().unwrap().overridden_by(&workspace);
+    assert_eq!((settings.engine, settings.context.as_deref()), (EngineKind::Podman, None));
+    let container = settings.container;
+    assert_eq!((container.image.as_str(), container.network), ("debian:13", Network::None));
+    assert_eq!(container.allow, ["a.example", "b.example"]);
+    assert_eq!((container.memory.map(ByteSize::bytes), container.processes), (Some(1 << 30), 0));
+    assert_eq!((container.sidecar, container.flags), (None, vec!["--init".to_owned()]));
 }
 
 #[test]

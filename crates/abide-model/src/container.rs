@@ -83,6 +83,12 @@ pub struct Image {
     #[serde(default)]
     pub id: String,
     pub source: ImageSource,
+    /// What is installed on top of the source, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<ImagePackage>,
+    /// The user of the source whose home a new home begins as, where it is not the one that the source runs as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -93,40 +99,81 @@ pub struct Image {
 #[serde(rename_all = "kebab-case", tag = "from")]
 pub enum ImageSource {
     /// An image that the engine has or can pull.
-    Reference {
-        name: String,
-        /// The engine's id of it when it was first used.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
-        /// Fields of a newer abide.
-        #[serde(flatten)]
-        extra: Extra,
-    },
+    Reference(BaseImage),
     /// A Dockerfile in a directory.
-    Build {
-        /// Where the directory came from: a path, or the URL of a git repository.
-        origin: String,
-        /// The commit of that repository.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        commit: Option<String>,
-        /// The Dockerfile, below the directory.
-        dockerfile: String,
-        /// The build's context, below the directory.
-        context: String,
-        /// Build arguments.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        args: Vec<(String, String)>,
-        /// What the Dockerfile starts from, with the engine's id of it when it was first built.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        bases: Vec<(String, String)>,
-        /// Fields of a newer abide.
-        #[serde(flatten)]
-        extra: Extra,
-    },
+    Build(ImageBuild),
+}
+
+/// An image that others are built on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaseImage {
+    pub name: String,
+    /// The engine's id of it when it was first used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What a registry gives exactly this image for: `name@sha256:…`. An image that was made on this machine has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+impl BaseImage {
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
+/// How an image is built from a Dockerfile.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageBuild {
+    /// Where the directory came from: a path, or the URL of a git repository.
+    pub origin: String,
+    /// The commit of that repository; of a directory, that of abide's own copy of what was in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The Dockerfile, below the directory.
+    pub dockerfile: String,
+    /// The build's context, below the directory.
+    pub context: String,
+    /// Build arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<(String, String)>,
+    /// What the Dockerfile starts from, in the order of its stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bases: Vec<BaseImage>,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
 }
 
 impl Default for ImageSource {
     fn default() -> Self {
-        Self::Reference { name: String::new(), id: None, extra: Extra::new() }
+        Self::Reference(BaseImage::default())
+    }
+}
+
+/// Something that is installed in an image that lacks it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImagePackage {
+    /// The command that it brings: an image that has it is left as it is.
+    pub command: String,
+    pub manager: PackageManager,
+    /// What its manager calls it.
+    pub name: String,
+    /// The version; the image's own package manager has only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Fields of a newer abide.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+choices! {
+    /// What installs a package.
+    PackageManager, "package manager" {
+        System = "system": "the image's own package manager",
+        Npm = "npm": "npm, which the image must have",
     }
 }
