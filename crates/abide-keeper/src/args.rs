@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::os_text::OsText;
 use serde::{Deserialize, Serialize};
 
@@ -59,10 +60,9 @@ impl Config {
     /// Has a mux and a finaliser that are abide be started from the keeper's own image. Earlier versions named a file.
     pub(super) fn use_own_image(&mut self) {
         for argv in [&mut self.mux, &mut self.on_exit] {
-            if let [program, capsule, ..] = &mut argv[..]
-                && capsule.as_os_str() == "capsule"
-            {
-                *program = OWN_IMAGE.into();
+            let words: Vec<&[u8]> = argv.iter().map(OsText::as_bytes).collect();
+            if CapsulePart::is_any(&words) {
+                argv[0] = OWN_IMAGE.into();
             }
         }
     }

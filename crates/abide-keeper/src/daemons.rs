@@ -8,6 +8,7 @@ use std::{fmt, io};
 use abide_model::{Liveness, Pid, ProcessIdentity};
 use abide_sys::atomic::{self, Durability};
 use abide_sys::process::{self, Stat, command_line, descendants};
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::instance_dir::InstanceDir;
 
 use crate::holds_others;
@@ -50,7 +51,7 @@ pub fn below(holder: Pid) -> Vec<Daemon> {
 
 /// Whether a process is part of the capsule itself.
 fn is_ours(pid: Pid) -> bool {
-    command_line(pid).get(1).is_some_and(|word| word == b"capsule")
+    CapsulePart::is_any(&command_line(pid))
 }
 
 /// Writes down that `processes` are spared, together with those that were spared before.

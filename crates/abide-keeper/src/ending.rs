@@ -11,6 +11,7 @@ use abide_model::{Pid, ProcessIdentity};
 use abide_sys::process::{
     Stat, command_line, descendants, has_in_environment, ignores, own_pid, send_signal,
 };
+use abide_wire::capsule_part::CapsulePart;
 use rustix::process::Signal;
 
 use crate::daemons::{self, Daemon};
@@ -117,11 +118,11 @@ fn survivors(scope: &EndingScope, mux: Option<Pid>) -> Vec<Stat> {
 /// instance from inside a session has it for a descendant, and does not take it along.
 pub fn holds_others(pid: Pid) -> bool {
     let line = command_line(pid);
-    let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
-    match words[..] {
-        [_, b"capsule", b"keeper", ..] => true,
-        [program, b"-S", socket, ..] => program.ends_with(b"tmux") && socket.ends_with(b"/abide"),
-        _ => false,
+    match &line[..] {
+        [program, option, socket, ..] if option == b"-S" => {
+            program.ends_with(b"tmux") && socket.ends_with(b"/abide")
+        }
+        line => CapsulePart::of(line) == Some(CapsulePart::Keeper),
     }
 }
 

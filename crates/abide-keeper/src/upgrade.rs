@@ -16,6 +16,7 @@ use std::time::Duration;
 use abide_model::Pid;
 use abide_sys::run::{self, RunError};
 use abide_sys::signals;
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::os_text::OsText;
 use abide_wire::session::{ProcessExit, SpawnSpec};
@@ -94,7 +95,7 @@ pub(super) fn check(exe: &Path) -> Result<(), String> {
 }
 
 fn ask(exe: &Path) -> Result<Vec<u8>, RunError> {
-    let mut command = run::command(exe, ["capsule", "probe"]);
+    let mut command = run::command(exe, CapsulePart::Probe.words());
     signals::start_fresh(&mut command);
     run::output(&mut command, PROBE_WITHIN).map(|output| output.stdout)
 }
@@ -120,7 +121,10 @@ fn try_exec(
     for fd in keep.iter().copied().chain([memfd.as_fd()]) {
         rustix::io::fcntl_setfd(fd, FdFlags::empty())?;
     }
-    let mut argv = vec![CString::new(exe.as_bytes())?, c"capsule".into(), c"keeper".into()];
+    let mut argv = vec![CString::new(exe.as_bytes())?];
+    for word in CapsulePart::Keeper.words() {
+        argv.push(CString::new(word)?);
+    }
     for word in KeeperArgs::Resume(memfd.as_raw_fd()).to_argv() {
         argv.push(CString::new(word.as_bytes())?);
     }

@@ -3,6 +3,7 @@
 //! Clients speak the **protocol** to the mux over a **socket** that the keeper owns; keeper and mux speak over a **link** that
 //! carries descriptors. The **exit record** says how a run ended. Nothing here knows a terminal model, a store or an agent.
 
+pub mod capsule_part;
 pub mod exit_record;
 pub mod given_names;
 pub mod hook_report_file;

@@ -7,6 +7,7 @@ use abide_keeper::{LaunchError, daemons, holds_others};
 use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, Pid, vars};
 use abide_sys::process::{Stat, command_line, in_environment, own_pid, send_signal};
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::supervisor_lock::supervisor_lock;
 use rustix::process::Signal;
@@ -33,11 +34,8 @@ pub(crate) fn generations(root: Pid) -> Vec<Vec<Pid>> {
 /// capsule of an instance that was started from inside, is of none.
 fn instance_of(pid: Pid) -> Option<InstanceId> {
     let named = in_environment(pid, vars::ABIDE_INSTANCE)?;
-    let command = command_line(pid);
-    let words: Vec<&[u8]> = command.iter().skip(1).take(2).map(Vec::as_slice).collect();
-    let own =
-        matches!(words[..], [b"capsule", b"keeper" | b"mux" | b"finish" | b"enter" | b"report" | b"call"]);
-    named.parse().ok().filter(|_| !own && !holds_others(pid))
+    let is_abide = CapsulePart::of(&command_line(pid)).is_some();
+    named.parse().ok().filter(|_| !is_abide && !holds_others(pid))
 }
 
 /// A process that has outlived the capsule of its instance.

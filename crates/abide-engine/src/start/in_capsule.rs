@@ -1,5 +1,6 @@
 //! Starting an instance in a capsule of abide's own.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use abide_model::{Instance, InstanceId};
 use abide_places::connect;
 use abide_places::host::capsule::mux_settings;
 use abide_places::host::scope::{self, ScopeOutcome};
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::mux_options::MuxOptions;
 use abide_wire::os_text::OsText;
 use abide_wire::protocol::{Connection, Spawn};
@@ -32,7 +34,7 @@ pub(super) fn launch(
     let instance_dir = connect::instance_dir(ctx.store, instance.id);
     let config = keeper_config(ctx, instance, instance_dir.path());
     session_traces::observe(&instance_dir);
-    let argv = [ctx.exe.as_os_str(), "capsule".as_ref(), "keeper".as_ref()].map(OsText::from);
+    let argv = argv_of(ctx.exe.as_os_str(), CapsulePart::Keeper);
     let begin = || Launching::begin(&argv, config.clone(), &instance_dir.keeper_log());
     let mut launching = begin()?;
     let isolation = isolate(ctx, instance.id, &launching);
@@ -80,13 +82,16 @@ fn start_others(ctx: &LaunchContext<'_>, instance: &Instance, report: &mut Launc
 }
 
 fn keeper_config(ctx: &LaunchContext<'_>, instance: &Instance, instance_dir: &Path) -> Config {
-    let own = |words: &[&str]| -> Vec<OsText> {
-        std::iter::once(OWN_IMAGE.into()).chain(words.iter().map(Into::into)).collect()
-    };
-    let mut config = Config::new(instance_dir.as_os_str(), instance.generation, own(&["capsule", "mux"]));
-    config.on_exit = own(&["capsule", "finish", instance.id.as_str()]);
+    let own = |part| argv_of(OWN_IMAGE.as_ref(), part);
+    let mut config = Config::new(instance_dir.as_os_str(), instance.generation, own(CapsulePart::Mux));
+    config.on_exit = own(CapsulePart::Finish);
+    config.on_exit.push(instance.id.as_str().into());
     config.options = serde_json::to_value(mux_options(ctx.settings, instance)).unwrap_or_default();
     config
+}
+
+fn argv_of(program: &OsStr, part: CapsulePart) -> Vec<OsText> {
+    std::iter::once(program.into()).chain(part.words().map(OsText::from)).collect()
 }
 
 fn mux_options(settings: &Settings, instance: &Instance) -> MuxOptions {

@@ -10,6 +10,7 @@ use abide_places::host::scope::{self, ScopeOutcome};
 use abide_places::tmux::pane_process::{LaunchSocket, Order, WaitingPane};
 use abide_places::tmux::{GENERATION, HOME, ID, NewSession, TmuxServer, Window, home_mark};
 use abide_sys::process;
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::session::SpawnSpec;
@@ -104,9 +105,11 @@ fn open(
 ) -> Result<Pid, EngineError> {
     let (name, home) = (instance.id.display_name(), ctx.store.layout().home());
     let enter = |session: Option<SessionId>| -> Vec<OsString> {
-        let words = ["capsule", "enter", instance.id.as_str()].map(OsString::from).into_iter();
-        let session = session.map(|session| session.to_string().into());
-        std::iter::once(ctx.exe.clone().into_os_string()).chain(words).chain(session).collect()
+        let mut argv = vec![ctx.exe.clone().into_os_string()];
+        argv.extend(CapsulePart::Enter.words().map(OsString::from));
+        argv.push(instance.id.as_str().into());
+        argv.extend(session.map(|session| session.to_string().into()));
+        argv
     };
     let mut env = vec![(vars::ABIDE_HOME, home.as_os_str().to_owned())];
     for name in [vars::HOME, vars::XDG_CONFIG_HOME, vars::ABIDE_LOG] {

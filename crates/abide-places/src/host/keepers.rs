@@ -9,6 +9,7 @@ use abide_keeper::OperatorStop;
 use abide_model::{InstanceId, Pid, ProcessIdentity};
 use abide_store::Store;
 use abide_sys::process::{self, Pidfd, Stat, command_line, identity};
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::instance_dir::InstanceDir;
 
 /// How long a keeper may take to end its sessions: their grace, and what follows.
@@ -77,15 +78,14 @@ pub fn end(orphan: &OrphanedCapsule) -> io::Result<bool> {
 
 /// The names of the programs that a keeper started, its mux left out.
 fn programs(keeper: Pid) -> Vec<String> {
-    let is_own = |pid: &Pid| words_are(&command_line(*pid), &[b"mux"]);
+    let is_own = |pid: &Pid| part(*pid) == Some(CapsulePart::Mux);
     let children = process::children(keeper).into_iter().filter(|pid| !is_own(pid));
     children.filter_map(|pid| Stat::read(pid).ok()).map(|stat| stat.name()).collect()
 }
 
-/// Whether a command line is abide's own, as one of `parts`.
-fn words_are(line: &[Vec<u8>], parts: &[&[u8]]) -> bool {
-    let words: Vec<&[u8]> = line.iter().skip(1).take(2).map(Vec::as_slice).collect();
-    matches!(words[..], [b"capsule", part] if parts.contains(&part))
+/// Which part of abide a process is, if it is one.
+fn part(pid: Pid) -> Option<CapsulePart> {
+    CapsulePart::of(&command_line(pid))
 }
 
 fn keepers() -> impl Iterator<Item = KeeperProcess> {
@@ -96,7 +96,7 @@ fn keepers() -> impl Iterator<Item = KeeperProcess> {
         let is_ours = || fs::metadata(&dir).is_ok_and(|found| found.uid() == uid);
         // Elsewhere the same path is another file.
         let is_here = || view.is_some() && fs::read_link(dir.join("ns/mnt")).ok() == view;
-        if !words_are(&command_line(stat.pid), &[b"keeper"]) || !is_ours() || !is_here() {
+        if part(stat.pid) != Some(CapsulePart::Keeper) || !is_ours() || !is_here() {
             return None;
         }
         let process = identity(stat.pid)?;

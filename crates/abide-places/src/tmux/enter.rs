@@ -13,6 +13,7 @@ use abide_model::{InstanceId, Pid, Session, vars};
 use abide_store::Store;
 use abide_sys::atomic::{self, Durability};
 use abide_sys::{clock, process, signals};
+use abide_wire::capsule_part::CapsulePart;
 use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::os_text::OsText;
@@ -250,7 +251,7 @@ fn enter_terminal(spec: &mut SpawnSpec) {
 /// Has the finaliser decide what the end means; it outlives this pane.
 fn follow(id: InstanceId, exe: &Path) -> io::Result<()> {
     let mut finish = Command::new(exe);
-    finish.args(["capsule", "finish", id.as_str()]).process_group(0);
+    finish.args(CapsulePart::Finish.words()).arg(id.as_str()).process_group(0);
     finish.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     signals::start_fresh(&mut finish);
     finish.spawn().map(drop)

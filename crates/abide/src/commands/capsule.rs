@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use abide_engine::end::{finish, trash};
@@ -13,6 +14,7 @@ use abide_model::InstanceId;
 use abide_mux as mux;
 use abide_places::tmux::enter;
 use abide_store::ReadError;
+use abide_wire::capsule_part::CapsulePart;
 
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
@@ -21,24 +23,28 @@ use crate::error::{CommandError, VerbResult};
 ///
 /// These are started by abide itself, often and as small as possible, so they come before the command line is parsed.
 pub fn run(argv: &[OsString]) -> Option<ExitCode> {
-    let words: Vec<&str> = argv.iter().skip(1).take(2).filter_map(|word| word.to_str()).collect();
-    let ["capsule", verb] = words[..] else { return None };
+    let words: Vec<&[u8]> = argv.iter().map(|word| word.as_bytes()).collect();
+    if words.len() < 3 || !CapsulePart::is_any(&words) {
+        return None;
+    }
     let rest = argv.get(3..).unwrap_or_default();
-    let outcome =
-        match verb {
-            "keeper" => return Some(keeper_main(rest)),
-            "mux" => return Some(mux_main()),
-            "report" => {
-                activity::report(std::io::stdin());
-                return Some(ExitCode::SUCCESS);
-            }
-            "probe" => probe(),
-            "finish" => finish_one(rest),
-            "enter" => enter(rest),
-            "call" => call(rest),
-            _ => Err(CommandError::usage(format!("`abide capsule {verb}` is not a verb"))
-                .hint("these are internal")),
-        };
+    let outcome = match CapsulePart::of(&words) {
+        Some(CapsulePart::Keeper) => return Some(keeper_main(rest)),
+        Some(CapsulePart::Mux) => return Some(mux_main()),
+        Some(CapsulePart::Report) => {
+            activity::report(std::io::stdin());
+            return Some(ExitCode::SUCCESS);
+        }
+        Some(CapsulePart::Probe) => probe(),
+        Some(CapsulePart::Finish) => finish_one(rest),
+        Some(CapsulePart::Enter) => enter(rest),
+        Some(CapsulePart::Call) => call(rest),
+        None => {
+            let part = argv[2].display();
+            Err(CommandError::usage(format!("`abide capsule {part}` is not a verb"))
+                .hint("these are internal"))
+        }
+    };
     Some(outcome.map_or_else(CommandError::report, |()| ExitCode::SUCCESS))
 }
 
