@@ -25,7 +25,8 @@ pub enum PlaceSight {
 /// How process 1 of a container ended, as its engine says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContainerExit {
-    pub code: i32,
+    /// `None` where it never ran.
+    pub code: Option<i32>,
     pub by_memory: MemoryKill,
 }
 
@@ -105,9 +106,10 @@ mod tests {
         for (seen, expected) in [
             (PlaceSight::Running, Some(Tier::Reconnect)),
             (PlaceSight::Paused, Some(Tier::Reconnect)),
-            (exit(0, MemoryKill::No), Some(Tier::Start)),
-            (exit(137, MemoryKill::No), Some(Tier::Start)),
-            (exit(137, MemoryKill::Yes), Some(Tier::Start)),
+            (exit(None, MemoryKill::No), Some(Tier::Start)),
+            (exit(Some(0), MemoryKill::No), Some(Tier::Start)),
+            (exit(Some(137), MemoryKill::No), Some(Tier::Start)),
+            (exit(Some(137), MemoryKill::Yes), Some(Tier::Start)),
             (PlaceSight::Gone { image: ImagePresence::Present }, Some(Tier::Recreate)),
             (PlaceSight::Gone { image: ImagePresence::Missing }, Some(Tier::Rebuild)),
             (PlaceSight::Unknown("no answer".into()), None),

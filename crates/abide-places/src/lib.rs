@@ -1,7 +1,9 @@
 //! Where instances live, and what it takes to keep them there.
 
 pub mod connect;
+pub mod docker;
 pub mod host;
+pub mod owner;
 pub mod place;
 pub mod substrate;
 pub mod tmux;

@@ -12,7 +12,7 @@ use abide_sys::run::CommandOutput;
 /// Why a place did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// It did not answer, or not in time: nothing is known, and nothing was changed.
+    /// It did not answer, or not in time: nothing is known. What was asked for may or may not have happened, and nothing else was changed.
     #[error("{0}")]
     Unknown(String),
     /// It answered, and refused or failed; the text says what to do next.
@@ -57,10 +57,26 @@ pub struct BringUp<'a> {
     pub dir: &'a Path,
     /// The directory with our binary, a directory per version: mounted read-only at the same path.
     pub programs: &'a Path,
-    /// What runs as process 1.
+    /// What runs as process 1. A container keeps it for life: at [`Tier::Start`] the one that it was made with runs again.
     pub argv: Vec<OsString>,
     /// The home of its sessions, inside and outside.
     pub home: PathBuf,
+    /// What it sees besides: the parts of a repository that a worktree needs, credentials.
+    pub binds: Vec<Bind>,
+}
+
+/// A file or directory of this machine that an instance sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    pub source: PathBuf,
+    pub target: PathBuf,
+    pub access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    ReadOnly,
+    ReadWrite,
 }
 
 /// How far an instance is taken down.

@@ -59,6 +59,11 @@ impl InstanceDir {
         self.0.join("run/finisher.lock")
     }
 
+    /// Every lock that a process on the host tests or takes.
+    pub fn locks(&self) -> [PathBuf; 5] {
+        [self.keeper_lock(), self.panes_lock(), self.record_lock(), self.starter_lock(), self.finisher_lock()]
+    }
+
     /// How the mux arranges the sessions, and the names that the operator gave them.
     pub fn layout_file(&self) -> PathBuf {
         self.state_dir().join("layout.json")

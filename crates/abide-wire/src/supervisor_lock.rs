@@ -126,9 +126,28 @@ impl PaneLock {
     }
 }
 
+/// Makes every lock of `instance_dir` that is not there. A container sees each of them as a mount that it can neither write nor
+/// replace, which needs a file beforehand.
+pub fn make_all(instance_dir: &InstanceDir) -> io::Result<()> {
+    for path in instance_dir.locks() {
+        let file = open(&path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(format!("{} is not a file", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// Opens a lock, and makes it where it is not there yet. In a container it is there and cannot be written, which a lock need not be.
 fn open(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     let mut options = File::options();
-    options.write(true).create(true).truncate(false).mode(0o600).open(path)
+    match options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            File::options().read(true).custom_flags(flags).open(path)
+        }
+        opened => opened,
+    }
 }
 
 fn wait(lock: File, limit: Duration) -> io::Result<File> {

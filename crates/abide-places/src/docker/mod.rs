@@ -1,0 +1,92 @@
+//! Instances in containers, on the engine of the operator's own `docker` or `podman` command.
+
+mod container;
+mod engine;
+mod labels;
+mod look;
+mod mounts;
+mod network;
+mod owned;
+mod take_down;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use abide_model::container::{BaseImage, ContainerRecipe, EngineChoice, Image, ImageSource};
+use abide_model::ladder::{PlaceSight, Tier};
+use abide_model::{Instance, InstanceId};
+use abide_sys::run::CommandOutput;
+
+use self::engine::Engine;
+use crate::owner::Owner;
+use crate::place::{BringUp, OwnedResource, Place, PlaceError, StageEvent, TakeDown};
+
+/// The engine of `choice`, for what `owner` has there.
+pub fn place(choice: EngineChoice, owner: Owner) -> impl Place {
+    Docker { engine: Engine { choice }, owner }
+}
+
+#[derive(Debug)]
+struct Docker {
+    engine: Engine,
+    owner: Owner,
+}
+
+impl Place for Docker {
+    fn look(&self, instances: &[&Instance]) -> Vec<PlaceSight> {
+        self.look_at(instances)
+            .unwrap_or_else(|error| vec![PlaceSight::Unknown(error.to_string()); instances.len()])
+    }
+
+    fn prepare(&self, recipe: &ContainerRecipe, _told: &dyn Fn(StageEvent)) -> Result<Image, PlaceError> {
+        let ImageSource::Reference(BaseImage { name, .. }) = &recipe.image.source else {
+            return Err(PlaceError::Refused("images are not built yet".to_owned()));
+        };
+        let id =
+            self.engine.ask(["image", "inspect", "--format", "{{.Id}}", name], engine::TO_ANSWER)?.text();
+        Ok(Image { tag: name.clone(), id, ..recipe.image.clone() })
+    }
+
+    fn bring_up(
+        &self,
+        wanted: &BringUp<'_>,
+        tier: Tier,
+        told: &dyn Fn(StageEvent),
+    ) -> Result<(), PlaceError> {
+        self.bring_up_at(wanted, tier, told)
+    }
+
+    fn image_env(&self, image: &Image) -> Result<Vec<(String, String)>, PlaceError> {
+        let args = ["image", "inspect", "--format", "{{json .Config.Env}}", &image.id];
+        let said = self.engine.ask(args, engine::TO_ANSWER)?;
+        let variables: Option<Vec<String>> = serde_json::from_slice(&said.stdout)
+            .map_err(|error| PlaceError::Refused(format!("the variables of {}: {error}", image.tag)))?;
+        let pair =
+            |text: String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(variables.unwrap_or_default().into_iter().filter_map(pair).collect())
+    }
+
+    /// A command that takes longer than `limit` is given up, and may go on inside.
+    fn run(
+        &self,
+        instance: &Instance,
+        argv: &[OsString],
+        limit: Duration,
+    ) -> Result<CommandOutput, PlaceError> {
+        let Some(container) = self.container(instance.id)?.filter(look::ContainerView::runs) else {
+            return Err(PlaceError::Refused(format!("the container of {} does not run", instance.id)));
+        };
+        let words = [OsString::from("exec"), container.id.into()];
+        self.engine.output(words.iter().chain(argv), limit)
+    }
+
+    fn take_down(&self, instance: InstanceId, how: TakeDown) -> Result<(), PlaceError> {
+        self.take_down_to(instance, how)
+    }
+
+    fn owned(&self) -> Result<Vec<OwnedResource>, PlaceError> {
+        self.everything_owned()
+    }
+}
