@@ -11,40 +11,41 @@ use crate::name::Name;
 use crate::path::{Path, PathStep};
 use crate::reader::ConfigReader;
 use crate::rule::{
-    Argv, Count, EnvName, Flag, HostPath, IdArgs, IdArgv, KnownAgent, List, OneOf, Reference, Shown, Text,
-    TranscriptPattern, Variable,
+    ARGV, ENV_NAME, FLAG, HOST_PATH, ID_ARGS, ID_ARGV, KNOWN_AGENT, REFERENCE, SHOWN, TEXT,
+    TRANSCRIPT_PATTERN, VARIABLE, count, list, one_of,
 };
-use crate::schema::{Map, Optional, Section, Several, Tables, record};
+use crate::schema::SettingShape::{Leaf, Map, Section, Tables};
+use crate::schema::record;
 
 record! {
     /// How an agent is run; whatever is unset is as abide knows the agent.
     Agent {
         /// Command that starts the agent.
-        command: Option<Vec<String>> as Optional<Argv>,
+        command: Option<Vec<String>> [Leaf(ARGV)] default,
         /// Known agent that the command is a wrapper of, such as `claude`: it is started, tracked and resumed like that agent.
-        like: Option<String> as Optional<KnownAgent>,
+        like: Option<String> [Leaf(KNOWN_AGENT)] default,
         /// Arguments added to the command.
-        args: Option<Vec<String>> as Optional<List<Text>>,
+        args: Option<Vec<String>> [Leaf(list(&TEXT))] default,
         /// Directory for the configuration and conversations of a known agent; gemini's ends in `.gemini`, opencode's in `opencode`, amp's in `amp`.
-        config_dir: Option<PathBuf> as Optional<HostPath>,
+        config_dir: Option<PathBuf> [Leaf(HOST_PATH)] default,
         /// Environment variable of the agent, and where its value comes from.
-        env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
+        env: BTreeMap<String, EnvRef> [Map(&ENV_NAME, &Leaf(REFERENCE))] default,
         /// Whether abide adds hooks to each launch. Default: yes, except for codex, which asks you about new hooks; `true` approves abide's.
-        hooks: Option<bool> as Optional<Flag>,
+        hooks: Option<bool> [Leaf(FLAG)] default,
         /// Whether a resumed agent continues an interrupted turn. Default: no.
-        continue_turn: Option<bool> as Optional<Flag>,
+        continue_turn: Option<bool> [Leaf(FLAG)] default,
         /// Command that resumes conversation `{id}`, for an agent that abide does not know.
-        resume: Option<Vec<String>> as Optional<IdArgv>,
+        resume: Option<Vec<String>> [Leaf(ID_ARGV)] default,
         /// Command that starts a copy of conversation `{id}` with the id `{new}`, for such an agent.
-        fork: Option<Vec<String>> as Optional<IdArgv>,
+        fork: Option<Vec<String>> [Leaf(ID_ARGV)] default,
         /// Where the ids of its conversations come from, for such an agent.
-        id: IdSource as Section<IdSource>,
+        id: IdSource [Section(IdSource::FIELDS)],
         /// Messages with which such an agent fails.
-        fatal: LastWords as Section<LastWords>,
+        fatal: LastWords [Section(LastWords::FIELDS)],
         /// What its screens mean; checked before abide's own signs.
-        screen: Vec<Sign> as Tables<Sign>,
+        screen: Vec<Sign> [Tables(Sign::FIELDS)] default,
         /// What its titles mean.
-        title: Vec<Sign> as Tables<Sign>,
+        title: Vec<Sign> [Tables(Sign::FIELDS)] default,
     }
 }
 
@@ -52,11 +53,11 @@ record! {
     /// Where the ids of an agent's conversations come from.
     IdSource {
         /// Arguments that set the id of a new conversation.
-        args: Option<Vec<String>> as Optional<IdArgs>,
+        args: Option<Vec<String>> [Leaf(ID_ARGS)] default,
         /// Variable that sets the id, and selects the conversation to resume if there is no `resume`.
-        env: Option<String> as Optional<Variable>,
+        env: Option<String> [Leaf(VARIABLE)] default,
         /// Files that hold its conversations, with the id in their path.
-        file: Option<String> as Optional<TranscriptPattern>,
+        file: Option<String> [Leaf(TRANSCRIPT_PATTERN)] default,
     }
 }
 
@@ -64,13 +65,13 @@ record! {
     /// Messages with which an agent fails, by meaning; `…` is any text.
     LastWords {
         /// It does not know the conversation.
-        no_conversation: Vec<String> as Several<Text>,
+        no_conversation: Vec<String> [Leaf(list(&TEXT))] default,
         /// The conversation is open elsewhere.
-        in_use: Vec<String> as Several<Text>,
+        in_use: Vec<String> [Leaf(list(&TEXT))] default,
         /// The agent is not logged in.
-        auth: Vec<String> as Several<Text>,
+        auth: Vec<String> [Leaf(list(&TEXT))] default,
         /// It does not understand its arguments.
-        arguments: Vec<String> as Several<Text>,
+        arguments: Vec<String> [Leaf(list(&TEXT))] default,
     }
 }
 
@@ -79,21 +80,21 @@ record! {
     #[derive(serde::Serialize)]
     Sign {
         /// Name of the sign in `abide explain`.
-        name: String as Text,
+        name: String [Leaf(TEXT)],
         /// What it means if it matches.
-        says: Says as OneOf<Says>,
+        says: Says [Leaf(one_of::<Says>())],
         /// How many lines from the bottom are searched.
-        last: u32 as Count<500> = 12,
+        last: u32 [Leaf(count(500))] = "12",
         /// One of these matches the lowest line.
-        bottom: Vec<String> as Several<Shown>,
+        bottom: Vec<String> [Leaf(list(&SHOWN))] default,
         /// Each of these matches a line.
-        all: Vec<String> as Several<Shown>,
+        all: Vec<String> [Leaf(list(&SHOWN))] default,
         /// One of these matches a line.
-        any: Vec<String> as Several<Shown>,
+        any: Vec<String> [Leaf(list(&SHOWN))] default,
         /// None of these matches a line.
-        none: Vec<String> as Several<Shown>,
+        none: Vec<String> [Leaf(list(&SHOWN))] default,
         /// The lowest line that matches one of these is the question to you.
-        question: Vec<String> as Several<Shown>,
+        question: Vec<String> [Leaf(list(&SHOWN))] default,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::file_kind::{ConfigSource, FileKind};
 use crate::mistake::Mistake;
 use crate::path::{Path, PathStep};
 use crate::reader::VERSION;
-use crate::rule::{Spelling, from_word};
+use crate::rule::Rule;
 use crate::schema::{Field, Lookup, Presence, SettingShape, look_up};
 use crate::text::printable;
 
@@ -52,7 +52,7 @@ pub(crate) fn mount_entries(source: &str, isolation: Isolation) -> Vec<(&'static
 }
 
 /// The path that `key` spells, and the setting there; a mistake if there is none.
-pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling, Presence), ConfigError> {
+pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, Rule, Presence), ConfigError> {
     let mistake = |problem: &str, allowed: String, nearest| {
         let (setting, problem) = (printable(key), problem.to_owned());
         ConfigError::from(Mistake { setting, problem, allowed: Some(allowed), nearest, ..Mistake::default() })
@@ -73,7 +73,7 @@ pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling
         return Err(mistake("is a setting of each mount, not of all", ways, None));
     }
     match look_up(T::FIELDS, &path) {
-        Lookup::Leaf { spelling, presence } => Ok((path, spelling, presence)),
+        Lookup::Leaf { rule, presence } => Ok((path, rule, presence)),
         Lookup::Group { allowed } => Err(mistake("is a group of settings, name one", allowed, None)),
         Lookup::Unknown { allowed, nearest } => Err(mistake("not a setting", allowed, nearest)),
     }
@@ -81,8 +81,8 @@ pub(crate) fn setting<T: FileKind>(key: &str) -> Result<(Path, &'static Spelling
 
 impl ConfigSource {
     pub(crate) fn set<T: FileKind>(&mut self, key: &str, word: &str) -> Result<(), ConfigError> {
-        let (path, spelling, _) = setting::<T>(key)?;
-        let value = from_word(spelling, word);
+        let (path, rule, _) = setting::<T>(key)?;
+        let value = rule.value_of(word);
         self.draft.set(&path, &value).map_err(|error| self.no_place(error).into())
     }
 

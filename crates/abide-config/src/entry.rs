@@ -31,7 +31,9 @@ impl SettingEntry {
         let key = path.to_string();
         match (value, presence) {
             (Some(value), _) => Self { key, value: Some(shown(value)), origin: Origin::File },
-            (None, Presence::Default(value)) => Self { key, value: Some(value), origin: Origin::Default },
+            (None, Presence::Default(value)) => {
+                Self { key, value: Some(value.to_owned()), origin: Origin::Default }
+            }
             (None, Presence::Required | Presence::Unset) => {
                 Self { key, value: None, origin: Origin::Default }
             }
@@ -57,7 +59,7 @@ fn list_section(
         let mut path = path.clone();
         path.0.push(PathStep::Key(field.key.to_owned()));
         let item = item.and_then(|item| item.get(field.key));
-        list_shape(field.shape, &path, item, (field.presence)(), only_set, entries);
+        list_shape(field.shape, &path, item, field.presence, only_set, entries);
     }
 }
 
@@ -75,7 +77,7 @@ fn list_shape(
             entries.push(SettingEntry::new(path, item.and_then(Item::as_value), presence))
         }
         SettingShape::Section(fields) => list_section(fields, path, item, only_set, entries),
-        SettingShape::Map { each, .. } => {
+        SettingShape::Map(_, each) => {
             for (key, item) in item.and_then(Item::as_table_like).into_iter().flat_map(|table| table.iter()) {
                 let mut path = path.clone();
                 path.0.push(PathStep::Key(key.to_owned()));

@@ -99,14 +99,17 @@ impl ConfigSource {
 
     /// What the file says, or every mistake in it.
     pub(crate) fn decode<T: FileKind>(&self, home: &Path) -> Result<T, ConfigError> {
-        let document = self.draft.document();
         let mut reader = ConfigReader::new(home);
-        let decoded = T::read(document.as_table(), &mut reader);
-        decoded.iter().for_each(|decoded| decoded.check(&mut reader));
-        match decoded {
-            Some(decoded) if reader.complaints.is_empty() => Ok(decoded),
-            _ => Err(self.mistakes(reader).into()),
+        let read = reader.record(T::FIELDS, self.draft.document().as_table());
+        if reader.complaints.is_empty() {
+            let decoded: T = serde_json::from_value(read)
+                .map_err(|error| ConfigError::Refused(format!("{}: {error}", self.shown)))?;
+            decoded.check(&mut reader);
+            if reader.complaints.is_empty() {
+                return Ok(decoded);
+            }
         }
+        Err(self.mistakes(reader).into())
     }
 
     fn mistakes(&self, reader: ConfigReader<'_>) -> Mistakes {
@@ -135,10 +138,7 @@ impl ConfigSource {
             file: (!new).then(|| self.shown.clone()),
             position,
             setting: printable(&complaint.path.to_string()),
-            found: complaint.found,
-            problem: complaint.problem,
-            allowed: complaint.allowed,
-            nearest: complaint.nearest,
+            ..complaint.mistake
         }
     }
 }

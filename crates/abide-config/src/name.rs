@@ -17,7 +17,8 @@ pub(crate) const ALLOWED: &str =
     "up to 63 of a-z 0-9 . _ -, beginning with a letter or digit, without `..`, such as web-api";
 
 /// The name of a workspace, a role or an agent.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct Name(String);
 
 /// Why a word cannot be a [`Name`].
@@ -57,6 +58,14 @@ impl FromStr for Name {
         } else {
             Err(BadName { found: printable(word) })
         }
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = BadName;
+
+    fn try_from(word: String) -> Result<Self, BadName> {
+        word.parse()
     }
 }
 

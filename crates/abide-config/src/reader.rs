@@ -1,11 +1,13 @@
 //! Reads a document by its schema and collects every mistake on the way.
 
 use abide_model::text::nearest;
-use toml_edit::{Item, TableLike};
+use serde_json::{Map, Value as Json};
+use toml_edit::{Item, Table, TableLike, Value};
 
+use crate::mistake::Mistake;
 use crate::path::{Path, PathStep};
-use crate::rule::{KeyRule, Leaf, Spelling, Wrong};
-use crate::schema::{Field, SettingRule, SettingShape, keys_of};
+use crate::rule::{Rule, Written, Wrong};
+use crate::schema::{Field, Presence, SettingShape, keys_of};
 use crate::text::{a, printable};
 
 /// The key that says which version of the schema a file is written for; every kind of file has it.
@@ -25,10 +27,7 @@ pub(crate) enum ComplaintAbout {
 pub(crate) struct Complaint {
     pub(crate) path: Path,
     pub(crate) about: ComplaintAbout,
-    pub(crate) found: Option<String>,
-    pub(crate) problem: String,
-    pub(crate) allowed: Option<String>,
-    pub(crate) nearest: Option<String>,
+    pub(crate) mistake: Mistake,
 }
 
 /// Where reading has got to, and what was wrong so far.
@@ -44,75 +43,141 @@ impl<'h> ConfigReader<'h> {
         Self { home, path: Path::default(), complaints: Vec::new(), unlisted: 0 }
     }
 
-    pub(crate) fn inside<T>(&mut self, step: PathStep, read: impl FnOnce(&mut Self) -> T) -> T {
+    fn inside<T>(&mut self, step: PathStep, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.0.push(step);
         let result = read(self);
         self.path.0.pop();
         result
     }
 
-    pub(crate) fn field<R: SettingRule>(
-        &mut self,
-        table: &dyn TableLike,
-        key: &str,
-        absent: impl FnOnce() -> Option<R::Value>,
-    ) -> Option<R::Value> {
-        match table.get(key) {
-            Some(item) => self.inside(PathStep::Key(key.to_owned()), |at| R::read(item, at)),
-            None => absent().or_else(|| {
-                let allowed = match R::SHAPE {
-                    SettingShape::Leaf(spelling) => (spelling.allowed)(),
-                    _ => key.to_owned(),
-                };
-                self.complain(ComplaintAbout::Value, None, format!("`{key}` is missing"), Some(allowed), None)
-            }),
+    /// What `table` says, with the default of what it does not mention. Every setting is read, even after a mistake, so
+    /// that all mistakes are found in one go; after one, what this returns means nothing.
+    pub(crate) fn record(&mut self, fields: &'static [Field], table: &dyn TableLike) -> Json {
+        self.refuse_unknown_keys(table, fields);
+        let mut record = Map::new();
+        for field in fields {
+            let absent = match (field.shape, field.presence) {
+                (SettingShape::Leaf(rule), Presence::Default(word)) => Item::Value(rule.value_of(word)),
+                (SettingShape::Leaf(_), Presence::Unset) if !table.contains_key(field.key) => continue,
+                (SettingShape::Leaf(rule), Presence::Required) if !table.contains_key(field.key) => {
+                    let problem = format!("`{}` is missing", field.key);
+                    self.complain(ComplaintAbout::Value, problem, rule.allowed());
+                    continue;
+                }
+                (SettingShape::Tables(_), _) => Item::ArrayOfTables(Default::default()),
+                _ => Item::Table(Table::new()),
+            };
+            let item = table.get(field.key).unwrap_or(&absent);
+            let value = self.inside(PathStep::Key(field.key.to_owned()), |at| at.item(field.shape, item));
+            record.insert(field.key.to_owned(), value);
         }
+        Json::Object(record)
     }
 
-    pub(crate) fn leaf<L: Leaf>(&mut self, item: &Item) -> Option<L::Value> {
-        let Some(value) = item.as_value() else {
-            return self.not_a(L::SPELLING.noun, &(L::SPELLING.allowed)());
-        };
-        match L::parse(value, self.home) {
-            Ok(value) => Some(value),
-            Err(wrongs) => {
-                for wrong in wrongs {
-                    self.wrong(&L::SPELLING, value, wrong);
+    fn item(&mut self, shape: SettingShape, item: &Item) -> Json {
+        match (shape, item) {
+            (SettingShape::Leaf(rule), Item::Value(value)) => self.leaf(&rule, value),
+            (SettingShape::Leaf(rule), _) => self.not_a(rule.noun, rule.allowed()),
+            (SettingShape::Tables(fields), Item::ArrayOfTables(tables)) => {
+                self.tables(fields, tables.iter().map(|table| Some(table as &dyn TableLike)))
+            }
+            (SettingShape::Tables(fields), Item::Value(Value::Array(array))) => {
+                let tables = array.iter().map(Value::as_inline_table);
+                self.tables(fields, tables.map(|table| table.map(|table| table as &dyn TableLike)))
+            }
+            (SettingShape::Tables(fields), _) => {
+                self.not_a("list of tables", format!("tables of {}", keys_of(fields)))
+            }
+            (SettingShape::Section(fields), _) => self.table("section", fields, item.as_table_like()),
+            (SettingShape::Map(key, each), _) => {
+                let Some(table) = item.as_table_like() else {
+                    return self.not_a("section", format!("a table of entries by {}", key.placeholder));
+                };
+                let mut entries = Map::new();
+                for (name, item) in table.iter() {
+                    let entry = self.inside(PathStep::Key(name.to_owned()), |at| {
+                        if !(key.fits)(name) {
+                            at.complain(
+                                ComplaintAbout::Key,
+                                format!("not {}", a(key.noun)),
+                                key.allowed.to_owned(),
+                            );
+                        }
+                        at.item(*each, item)
+                    });
+                    entries.insert(name.to_owned(), entry);
                 }
-                None
+                Json::Object(entries)
             }
         }
     }
 
-    fn wrong(&mut self, spelling: &Spelling, value: &toml_edit::Value, wrong: Wrong) {
-        let element = wrong.index.and_then(|index| value.as_array()?.get(index));
-        let value = element.unwrap_or(value);
-        // What stands in `[env]` may be a secret written in plain; it must not reach a terminal or a log.
-        let found = (!spelling.secret).then(|| shown_value(value));
-        let meant = wrong
-            .nearest
-            .or_else(|| nearest(value.as_str()?, spelling.words.iter().copied()).map(str::to_owned));
-        let allowed = wrong.allowed.unwrap_or_else(spelling.allowed);
-        let steps = wrong.index.map(PathStep::Index);
-        let depth = self.path.0.len();
-        self.path.0.extend(steps);
-        self.complain::<()>(ComplaintAbout::Value, found, wrong.problem, Some(allowed), meant);
-        self.path.0.truncate(depth);
+    fn table(&mut self, noun: &str, fields: &'static [Field], table: Option<&dyn TableLike>) -> Json {
+        match table {
+            Some(table) => self.record(fields, table),
+            None => self.not_a(noun, format!("a table of {}", keys_of(fields))),
+        }
     }
 
-    pub(crate) fn key<K: KeyRule>(&mut self, key: &str) -> Option<K::Key> {
-        K::parse(key).or_else(|| {
-            self.complain(
-                ComplaintAbout::Key,
-                None,
-                format!("not {}", a(K::NOUN)),
-                Some(K::ALLOWED.to_owned()),
-                None,
-            )
-        })
+    fn tables<'t>(
+        &mut self,
+        fields: &'static [Field],
+        tables: impl Iterator<Item = Option<&'t dyn TableLike>>,
+    ) -> Json {
+        let read = |(index, table): (usize, Option<&dyn TableLike>)| {
+            self.inside(PathStep::Index(index), |at| at.table("table", fields, table))
+        };
+        tables.enumerate().map(read).collect()
     }
 
-    pub(crate) fn refuse_unknown_keys(&mut self, table: &dyn TableLike, fields: &'static [Field]) {
+    fn leaf(&mut self, rule: &Rule, value: &Value) -> Json {
+        let wrong = match (rule.written, value) {
+            (Written::Boolean, Value::Boolean(flag)) => return (*flag.value()).into(),
+            (Written::Integer(most), Value::Integer(number))
+                if (0..=most.into()).contains(number.value()) =>
+            {
+                return (*number.value()).into();
+            }
+            (Written::Text(read), Value::String(text)) => match read_line(text.value(), read, self.home) {
+                Ok(text) => return text.into(),
+                Err(wrong) => wrong,
+            },
+            (Written::List(each, check), Value::Array(array)) => {
+                let before = self.complaints.len() + self.unlisted;
+                let read =
+                    |(index, element)| self.inside(PathStep::Index(index), |at| at.leaf(each, element));
+                let elements: Vec<Json> = array.iter().enumerate().map(read).collect();
+                let words: Vec<&str> = elements.iter().filter_map(Json::as_str).collect();
+                match check(&words) {
+                    Some(problem) if self.complaints.len() + self.unlisted == before => {
+                        Wrong::because(problem)
+                    }
+                    _ => return elements.into(),
+                }
+            }
+            _ => Wrong::default(),
+        };
+        self.wrong(rule, value, wrong)
+    }
+
+    fn wrong(&mut self, rule: &Rule, value: &Value, wrong: Wrong) -> Json {
+        let problem = Some(wrong.problem).filter(|problem| !problem.is_empty());
+        let meant = || nearest(value.as_str()?, rule.words.iter().copied()).map(str::to_owned);
+        self.push(
+            ComplaintAbout::Value,
+            Mistake {
+                // What stands in `[env]` may be a secret written in plain; it must not reach a terminal or a log.
+                found: (!rule.secret).then(|| shown_value(value)),
+                problem: problem.unwrap_or_else(|| format!("not {}", a(rule.noun))),
+                allowed: wrong.allowed.or_else(|| Some(rule.allowed())),
+                nearest: wrong.nearest.or_else(meant),
+                ..Mistake::default()
+            },
+        );
+        Json::Null
+    }
+
+    fn refuse_unknown_keys(&mut self, table: &dyn TableLike, fields: &'static [Field]) {
         let top = self.path.0.is_empty();
         for (key, _) in table.iter() {
             if fields.iter().any(|field| field.key == key) || top && key == VERSION {
@@ -123,53 +188,57 @@ impl<'h> ConfigReader<'h> {
                 continue;
             }
             let meant = nearest(key, fields.iter().map(|field| field.key)).map(str::to_owned);
-            self.inside(PathStep::Key(key.to_owned()), |at| {
-                at.complain::<()>(
-                    ComplaintAbout::Key,
-                    None,
-                    "not a setting".to_owned(),
-                    Some(keys_of(fields)),
-                    meant,
-                );
-            });
+            let (problem, allowed) = ("not a setting".to_owned(), Some(keys_of(fields)));
+            let mistake = Mistake { problem, allowed, nearest: meant, ..Mistake::default() };
+            self.inside(PathStep::Key(key.to_owned()), |at| at.push(ComplaintAbout::Key, mistake));
         }
     }
 
-    pub(crate) fn not_a<T>(&mut self, noun: &str, allowed: &str) -> Option<T> {
-        self.complain(ComplaintAbout::Value, None, format!("not {}", a(noun)), Some(allowed.to_owned()), None)
+    fn not_a(&mut self, noun: &str, allowed: String) -> Json {
+        self.complain(ComplaintAbout::Value, format!("not {}", a(noun)), allowed);
+        Json::Null
     }
 
     /// A mistake that only shows when values are compared with each other.
     pub(crate) fn disagreement(&mut self, at: Path, problem: String, allowed: &str) {
         let here = std::mem::replace(&mut self.path, at);
-        self.complain::<()>(ComplaintAbout::Value, None, problem, Some(allowed.to_owned()), None);
+        self.complain(ComplaintAbout::Value, problem, allowed.to_owned());
         self.path = here;
     }
 
-    /// Always `None`, so that a reader can complain and give up its own value in one expression.
-    fn complain<T>(
-        &mut self,
-        about: ComplaintAbout,
-        found: Option<String>,
-        problem: String,
-        allowed: Option<String>,
-        nearest: Option<String>,
-    ) -> Option<T> {
+    fn complain(&mut self, about: ComplaintAbout, problem: String, allowed: String) {
+        self.push(about, Mistake { problem, allowed: Some(allowed), ..Mistake::default() });
+    }
+
+    fn push(&mut self, about: ComplaintAbout, mistake: Mistake) {
         if self.complaints.len() < LISTED {
-            let path = self.path.clone();
-            self.complaints.push(Complaint { path, about, found, problem, allowed, nearest });
+            self.complaints.push(Complaint { path: self.path.clone(), about, mistake });
         } else {
             self.unlisted += 1;
         }
-        None
     }
 }
 
-fn shown_value(value: &toml_edit::Value) -> String {
+/// Text in full, as its rule reads it.
+fn read_line(
+    text: &str,
+    read: fn(&str, &std::path::Path) -> Result<String, Wrong>,
+    home: &std::path::Path,
+) -> Result<String, Wrong> {
+    if text.contains(char::is_control) {
+        return Err(Wrong {
+            allowed: Some("text on one line, without control characters".to_owned()),
+            ..Wrong::because("holds a line break or another control character")
+        });
+    }
+    read(text, home)
+}
+
+fn shown_value(value: &Value) -> String {
     match value {
-        toml_edit::Value::String(text) => format!("\"{}\"", printable(text.value())),
-        toml_edit::Value::Array(_) => "a list".to_owned(),
-        toml_edit::Value::InlineTable(_) => "a table".to_owned(),
+        Value::String(text) => format!("\"{}\"", printable(text.value())),
+        Value::Array(_) => "a list".to_owned(),
+        Value::InlineTable(_) => "a table".to_owned(),
         other => printable(other.to_string().trim()),
     }
 }

@@ -28,13 +28,13 @@ fn add<T: FileKind>(text: &mut String) {
         "| `{VERSION}` | {} | | Version of the schema that the file is written for. |",
         T::VERSION
     );
-    walk(T::FIELDS, &mut |pattern, field, spelling| {
-        let default = match (field.presence)() {
+    walk(T::FIELDS, &mut |pattern, field, rule| {
+        let default = match field.presence {
             Presence::Required => "required".to_owned(),
             Presence::Unset => String::new(),
             Presence::Default(value) => format!("`{value}`"),
         };
-        let allowed = cell(&(spelling.allowed)());
+        let allowed = cell(&rule.allowed());
         let _ = writeln!(text, "| `{pattern}` | {allowed} | {default} | {} |", cell(field.doc.trim()));
     });
 }

@@ -6,32 +6,35 @@ use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
 use crate::path::Path;
 use crate::reader::ConfigReader;
-use crate::rule::{Argv, Commit, FileBelow, GitUrl, HostName, ImageName, Named, OneOf, Text, Variable};
-use crate::schema::{Optional, Several, record};
+use crate::rule::{
+    ARGV, COMMIT, FILE_BELOW, GIT_URL, HOST_NAME, IMAGE_NAME, NAME, TEXT, VARIABLE, list, one_of,
+};
+use crate::schema::SettingShape::Leaf;
+use crate::schema::record;
 
 record! {
     /// What a role's file says.
     Role {
         /// Image for containers of this role.
-        image: Option<String> as Optional<ImageName>,
+        image: Option<String> [Leaf(IMAGE_NAME)] default,
         /// Dockerfile that the image is built with, below the directory of the role or in `source`.
-        dockerfile: Option<String> as Optional<FileBelow>,
+        dockerfile: Option<String> [Leaf(FILE_BELOW)] default,
         /// Git repository with the Dockerfile.
-        source: Option<String> as Optional<GitUrl>,
+        source: Option<String> [Leaf(GIT_URL)] default,
         /// Commit of `source`.
-        commit: Option<String> as Optional<Commit>,
+        commit: Option<String> [Leaf(COMMIT)] default,
         /// Agents that the role supports; empty means any.
-        agents: Vec<Name> as Several<Named>,
+        agents: Vec<Name> [Leaf(list(&NAME))] default,
         /// Variables that the role needs; their values come from `env` of the workspace or of config.toml.
-        env: Vec<String> as Several<Variable>,
+        env: Vec<String> [Leaf(list(&VARIABLE))] default,
         /// Command that runs in a new instance of this role, unless its workspace has its own.
-        setup: Option<Vec<String>> as Optional<Argv>,
+        setup: Option<Vec<String>> [Leaf(ARGV)] default,
         /// What the sessions of a container can reach, unless its workspace says so.
-        network: Option<Network> as Optional<OneOf<Network>>,
+        network: Option<Network> [Leaf(one_of::<Network>())] default,
         /// Hosts that can be reached with `network = "allow"`, beside those of the workspace and of config.toml.
-        allow: Vec<String> as Several<HostName>,
+        allow: Vec<String> [Leaf(list(&HOST_NAME))] default,
         /// What the role is for, in a line.
-        description: Option<String> as Optional<Text>,
+        description: Option<String> [Leaf(TEXT)] default,
     }
 }
 

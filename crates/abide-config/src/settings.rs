@@ -13,9 +13,10 @@ use crate::file_kind::{FileKind, Migration, additions};
 use crate::name::Name;
 use crate::reader::ConfigReader;
 use crate::rule::{
-    AgentName, Count, EngineContext, EnvName, Flag, JournalSize, Named, OneOf, Prefix, Reference, Size,
+    AGENT_NAME, ENGINE_CONTEXT, ENV_NAME, FLAG, JOURNAL_SIZE, NAME, PREFIX, REFERENCE, SIZE, count, one_of,
 };
-use crate::schema::{Map, Optional, Section, record};
+use crate::schema::SettingShape::{Leaf, Map, Section};
+use crate::schema::record;
 use crate::value::{ByteSize, JournalLimit};
 use crate::workspace::Workspace;
 
@@ -23,45 +24,45 @@ record! {
     /// What `config.toml` says, with the default of everything that it does not mention.
     Settings {
         /// Default role.
-        role: Name as Named = Name::default_role(),
+        role: Name [Leaf(NAME)] = "default",
         /// Agent to start; unset, the first one found on PATH.
-        agent: Option<Name> as Optional<Named>,
+        agent: Option<Name> [Leaf(NAME)] default,
         /// Where instances run.
-        place: Place as OneOf<Place> = Place::Host,
+        place: Place [Leaf(one_of::<Place>())] = "host",
         /// Command that makes and runs containers.
-        engine: EngineKind as OneOf<EngineKind> = EngineKind::Docker,
+        engine: EngineKind [Leaf(one_of::<EngineKind>())] = "docker",
         /// Context of docker, or connection of podman; unset, the current one.
-        context: Option<String> as Optional<EngineContext>,
+        context: Option<String> [Leaf(ENGINE_CONTEXT)] default,
         /// What happens to an instance when its last session ends.
-        policy: Policy as OneOf<Policy> = Policy::Ask,
+        policy: Policy [Leaf(one_of::<Policy>())] = "ask",
         /// How many instances of one directory are kept for a later resume; 0 is no limit. A workspace has its own limit.
-        keep_max: u32 as Count<10_000> = 0,
+        keep_max: u32 [Leaf(count(10_000))] = "0",
         /// What runs the sessions of an instance on the host.
-        substrate: Substrate as OneOf<Substrate> = Substrate::Capsule,
+        substrate: Substrate [Leaf(one_of::<Substrate>())] = "capsule",
         /// How instances on the host are placed under the systemd user manager.
-        unit: UnitMode as OneOf<UnitMode> = UnitMode::Auto,
+        unit: UnitMode [Leaf(one_of::<UnitMode>())] = "auto",
         /// Whether abide may turn on linger if instances need it to survive your logout.
-        linger: bool as Flag = false,
+        linger: bool [Leaf(FLAG)] = "false",
         /// When sessions keep the machine awake.
-        keep_awake: KeepAwake as OneOf<KeepAwake> = KeepAwake::Working,
+        keep_awake: KeepAwake [Leaf(one_of::<KeepAwake>())] = "working",
         /// How much of each session's output is kept on disk for recovery.
-        journal: JournalLimit as JournalSize = JournalLimit::Newest(ByteSize::mib(8)),
+        journal: JournalLimit [Leaf(JOURNAL_SIZE)] = "8MiB",
         /// Lines of scrollback kept for each session.
-        scrollback: u32 as Count<1_000_000> = 10_000,
+        scrollback: u32 [Leaf(count(1_000_000))] = "10000",
         /// Key that starts every key command while attached.
-        prefix: PrefixKey as Prefix = PrefixKey::DEFAULT,
+        prefix: PrefixKey [Leaf(PREFIX)] = "C-b",
         /// Where the status bar is drawn.
-        status_bar: StatusBar as OneOf<StatusBar> = StatusBar::Bottom,
+        status_bar: StatusBar [Leaf(one_of::<StatusBar>())] = "bottom",
         /// Removed instances.
-        trash: Trash as Section<Trash>,
+        trash: Trash [Section(Trash::FIELDS)],
         /// Your terminal, and what programs in a session may do to it.
-        terminal: Terminal as Section<Terminal>,
+        terminal: Terminal [Section(Terminal::FIELDS)],
         /// Containers.
-        container: Container as Section<Container>,
+        container: Container [Section(Container::FIELDS)],
         /// Environment variable of every session, and where its value comes from.
-        env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
+        env: BTreeMap<String, EnvRef> [Map(&ENV_NAME, &Leaf(REFERENCE))] default,
         /// How an agent is run.
-        agents: BTreeMap<Name, Agent> as Map<AgentName, Section<Agent>>,
+        agents: BTreeMap<Name, Agent> [Map(&AGENT_NAME, &Section(Agent::FIELDS))] default,
     }
 }
 
@@ -69,9 +70,9 @@ record! {
     /// How long removed instances can be restored.
     Trash {
         /// Days for which a removed instance can be restored.
-        keep_days: u32 as Count<36_500> = 14,
+        keep_days: u32 [Leaf(count(36_500))] = "14",
         /// Size of the trash above which the oldest entries without work are deleted early.
-        max_size: ByteSize as Size = ByteSize::mib(5 * 1024),
+        max_size: ByteSize [Leaf(SIZE)] = "5GiB",
     }
 }
 
@@ -79,13 +80,13 @@ record! {
     /// Your terminal, and what programs in a session may do to it.
     Terminal {
         /// Whether it supports 24-bit colour.
-        truecolor: TrueColor as OneOf<TrueColor> = TrueColor::Auto,
+        truecolor: TrueColor [Leaf(one_of::<TrueColor>())] = "auto",
         /// Writing to the clipboard (OSC 52).
-        clipboard: Permission as OneOf<Permission> = Permission::Deny,
+        clipboard: Permission [Leaf(one_of::<Permission>())] = "deny",
         /// Links to anything but http, https, file and mailto (OSC 8).
-        links: Permission as OneOf<Permission> = Permission::Deny,
+        links: Permission [Leaf(one_of::<Permission>())] = "deny",
         /// Notifications (OSC 9, 99, 777), progress (OSC 9;4, 133) and titles.
-        notifications: Permission as OneOf<Permission> = Permission::Allow,
+        notifications: Permission [Leaf(one_of::<Permission>())] = "allow",
     }
 }
 

@@ -27,7 +27,7 @@ fn read(path: &Path) -> String {
 fn settings<T: FileKind>() -> String {
     let mut lines = String::new();
     walk(T::FIELDS, &mut |pattern, field, _| {
-        let presence = match (field.presence)() {
+        let presence = match field.presence {
             Presence::Required => " required".to_owned(),
             Presence::Unset => String::new(),
             Presence::Default(value) => format!(" = {value}"),

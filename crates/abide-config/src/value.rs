@@ -8,7 +8,8 @@ const UNITS: [(&str, u64); 5] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 /// A number of bytes, written with a binary unit such as `8MiB`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub struct ByteSize(u64);
 
 impl ByteSize {
@@ -40,6 +41,14 @@ impl FromStr for ByteSize {
     }
 }
 
+impl TryFrom<String> for ByteSize {
+    type Error = BadSize;
+
+    fn try_from(word: String) -> Result<Self, BadSize> {
+        word.parse()
+    }
+}
+
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = UNITS.iter().find(|(_, bytes)| self.0 != 0 && self.0.is_multiple_of(*bytes));
@@ -49,7 +58,8 @@ impl fmt::Display for ByteSize {
 }
 
 /// How much of each session's output is kept on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub enum JournalLimit {
     /// Nothing: a session's screen is lost with its mux.
     Off,
@@ -73,6 +83,14 @@ impl FromStr for JournalLimit {
         }
         let size: ByteSize = word.parse()?;
         if (Self::SMALLEST..=Self::LARGEST).contains(&size) { Ok(Self::Newest(size)) } else { Err(BadSize) }
+    }
+}
+
+impl TryFrom<String> for JournalLimit {
+    type Error = BadSize;
+
+    fn try_from(word: String) -> Result<Self, BadSize> {
+        word.parse()
     }
 }
 

@@ -13,39 +13,41 @@ use crate::name::Name;
 use crate::path;
 use crate::reader::ConfigReader;
 use crate::rule::{
-    AgentName, Argv, Count, EngineContext, EnvName, Flag, Glob, HostPath, InnerPath, Named, OneOf, Reference,
+    AGENT_NAME, ARGV, ENGINE_CONTEXT, ENV_NAME, FLAG, GLOB, HOST_PATH, INNER_PATH, NAME, REFERENCE, count,
+    list, one_of,
 };
-use crate::schema::{Map, Optional, Section, Several, Tables, record};
+use crate::schema::SettingShape::{Leaf, Map, Section, Tables};
+use crate::schema::record;
 
 record! {
     /// What a workspace's file says; what is unset is as in `config.toml`.
     Workspace {
         /// Directory of the workspace.
-        dir: PathBuf as HostPath,
+        dir: PathBuf [Leaf(HOST_PATH)],
         /// Role, instead of the one in config.toml.
-        role: Option<Name> as Optional<Named>,
+        role: Option<Name> [Leaf(NAME)] default,
         /// Agent, instead of the one in config.toml.
-        agent: Option<Name> as Optional<Named>,
+        agent: Option<Name> [Leaf(NAME)] default,
         /// Where instances run, instead of the setting in config.toml.
-        place: Option<Place> as Optional<OneOf<Place>>,
+        place: Option<Place> [Leaf(one_of::<Place>())] default,
         /// Command that makes and runs containers, instead of the one in config.toml.
-        engine: Option<EngineKind> as Optional<OneOf<EngineKind>>,
+        engine: Option<EngineKind> [Leaf(one_of::<EngineKind>())] default,
         /// Context of docker, or connection of podman, instead of the one in config.toml.
-        context: Option<String> as Optional<EngineContext>,
+        context: Option<String> [Leaf(ENGINE_CONTEXT)] default,
         /// What happens to an instance when its last session ends, instead of the setting in config.toml.
-        policy: Option<Policy> as Optional<OneOf<Policy>>,
+        policy: Option<Policy> [Leaf(one_of::<Policy>())] default,
         /// How many instances are kept for a later resume; 0 is no limit.
-        keep_max: u32 as Count<10_000> = 0,
+        keep_max: u32 [Leaf(count(10_000))] = "0",
         /// Command that runs in an instance after its directories are created.
-        setup: Option<Vec<String>> as Optional<Argv>,
+        setup: Option<Vec<String>> [Leaf(ARGV)] default,
         /// Directories of an instance.
-        mounts: Vec<Mount> as Tables<Mount>,
+        mounts: Vec<Mount> [Tables(Mount::FIELDS)] default,
         /// Containers.
-        container: WorkspaceContainer as Section<WorkspaceContainer>,
+        container: WorkspaceContainer [Section(WorkspaceContainer::FIELDS)],
         /// Environment variable of every session, and where its value comes from.
-        env: BTreeMap<String, EnvRef> as Map<EnvName, Reference>,
+        env: BTreeMap<String, EnvRef> [Map(&ENV_NAME, &Leaf(REFERENCE))] default,
         /// How an agent is run here.
-        agents: BTreeMap<Name, Agent> as Map<AgentName, Section<Agent>>,
+        agents: BTreeMap<Name, Agent> [Map(&AGENT_NAME, &Section(Agent::FIELDS))] default,
     }
 }
 
@@ -53,15 +55,15 @@ record! {
     /// A directory given to an instance.
     Mount {
         /// Directory on the host.
-        source: PathBuf as HostPath,
+        source: PathBuf [Leaf(HOST_PATH)],
         /// Where the instance sees it; unset, at the same path.
-        target: Option<PathBuf> as Optional<InnerPath>,
+        target: Option<PathBuf> [Leaf(INNER_PATH)] default,
         /// How the instance gets it.
-        isolation: Isolation as OneOf<Isolation> = Isolation::Shared,
+        isolation: Isolation [Leaf(one_of::<Isolation>())] = "shared",
         /// Files that git ignores but the work needs, copied into a worktree or clone.
-        copy: Vec<String> as Several<Glob>,
+        copy: Vec<String> [Leaf(list(&GLOB))] default,
         /// Whether the instance may only read it.
-        read_only: bool as Flag = false,
+        read_only: bool [Leaf(FLAG)] = "false",
     }
 }
 
