@@ -10,7 +10,9 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_model::placement::{self, Fate, Home, ManagerFault, Placement, PlacementFacts};
+use abide_model::placement::{
+    self, Fate, Home, Linger, LingerConsent, LingerPolicy, ManagerFault, Placement, PlacementFacts,
+};
 use abide_model::program::AGENTS;
 use abide_model::{Choice, KeepAwake, Substrate, UnitMode, vars};
 use abide_places::host::Login;
@@ -95,8 +97,7 @@ fn is_program(path: &Path) -> bool {
 pub struct Wishes {
     /// The kind of unit.
     pub unit: UnitMode,
-    /// Whether linger may be turned on for them.
-    pub linger: bool,
+    pub linger: LingerConsent,
     /// What holds the sessions.
     pub substrate: Substrate,
     /// When sessions keep the machine from going to sleep.
@@ -118,12 +119,14 @@ pub fn examine(machine: &Machine, wishes: Wishes) -> Vec<Finding> {
         found.push(scope.spawn(move || keep_awake(machine, wishes)));
         found.extend(AGENTS.iter().map(|name| scope.spawn(move || agent(machine, name))));
         let mut facts = machine.login.rehearse();
-        let permission = (facts.systemd && !facts.linger).then(|| machine.login.may_enable_linger());
-        if permission == Some(Some(false)) {
+        let policy = match facts.linger {
+            Linger::On => LingerPolicy::Unknown,
+            Linger::Off => machine.login.linger_policy(),
+        };
+        if policy == LingerPolicy::Refuses {
             facts.linger_refused = Some("the policy of this machine does not allow it".to_owned());
         }
-        let mut findings =
-            vec![manager(&facts), linger(&facts), logout(wishes, &facts, permission.flatten())];
+        let mut findings = vec![manager(&facts), linger(&facts), logout(wishes, &facts, policy)];
         findings.extend(found.into_iter().filter_map(|probe| probe.join().ok()));
         findings
     })
@@ -148,17 +151,16 @@ fn linger(facts: &PlacementFacts) -> Finding {
     let subject = "linger";
     match facts.linger {
         _ if !facts.systemd => Finding::new(subject, Grade::Absent, "needs systemd"),
-        true => Finding::new(subject, Grade::Ok, "on: your units survive your logout"),
-        false => {
+        Linger::On => Finding::new(subject, Grade::Ok, "on: your units survive your logout"),
+        Linger::Off => {
             let off = "off: the user manager stops when you log out";
             Finding::new(subject, Grade::Warning, off).advise(placement::remedy(facts))
         }
     }
 }
 
-/// What the next logout does to a session that would be started now. `may_linger`: whether the policy lets linger be
-/// turned on.
-fn logout(wishes: Wishes, facts: &PlacementFacts, may_linger: Option<bool>) -> Finding {
+/// What the next logout does to a session that would be started now.
+fn logout(wishes: Wishes, facts: &PlacementFacts, policy: LingerPolicy) -> Finding {
     let decided = placement::decide(wishes.unit, facts, wishes.linger);
     let reason = &decided.reason;
     let found = |grade, detail: String| Finding::new("logout", grade, detail);
@@ -172,10 +174,12 @@ fn logout(wishes: Wishes, facts: &PlacementFacts, may_linger: Option<bool>) -> F
         }
         Placement::EnableLinger => {
             let detail = "sessions survive it: the next start turns linger on";
-            return match may_linger {
-                Some(_) => found(Grade::Ok, detail.to_owned()),
-                None => found(Grade::Unknown, format!("{detail}, if the policy of this machine allows it"))
-                    .advise(placement::remedy(facts)),
+            return match policy {
+                LingerPolicy::Allows | LingerPolicy::Refuses => found(Grade::Ok, detail.to_owned()),
+                LingerPolicy::Unknown => {
+                    found(Grade::Unknown, format!("{detail}, if the policy of this machine allows it"))
+                        .advise(placement::remedy(facts))
+                }
             };
         }
         Placement::Plain(fate) => fate,
@@ -247,7 +251,7 @@ pub fn boot_service(machine: &Machine, state: ServiceState) -> Finding {
         ServiceState::Unknown(why) => {
             found(Grade::Unknown, &format!("installed; its state is unknown: {why}"))
         }
-        ServiceState::Waiting | ServiceState::Succeeded if !facts.linger => {
+        ServiceState::Waiting | ServiceState::Succeeded if facts.linger == Linger::Off => {
             let detail = "installed, but linger is off: your last logout ends what it resumes";
             found(Grade::Warning, detail).advise(placement::remedy(&facts))
         }

@@ -20,14 +20,52 @@ pub struct PlacementFacts {
     pub systemd: bool,
     /// Why the operator's user manager makes no units; `None` as far as it does.
     pub manager_fault: Option<ManagerFault>,
-    /// Whether the operator's user manager outlives their last logout.
-    pub linger: bool,
+    pub linger: Linger,
     /// Why linger cannot be turned on without an administrator, where that is known.
     pub linger_refused: Option<String>,
     /// What the process is part of.
     pub home: Home,
     /// The operator's name, as `loginctl enable-linger` takes it.
     pub user: String,
+}
+
+/// Whether the operator's user manager outlives their last logout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linger {
+    On,
+    Off,
+}
+
+/// Whether the operator lets abide turn linger on for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LingerConsent {
+    Given,
+    #[default]
+    NotGiven,
+}
+
+impl From<bool> for LingerConsent {
+    /// As the setting `linger` says it.
+    fn from(set: bool) -> Self {
+        if set { Self::Given } else { Self::NotGiven }
+    }
+}
+
+/// Whether the policy of the machine lets the operator turn linger on for themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LingerPolicy {
+    Allows,
+    Refuses,
+    /// It does not answer.
+    Unknown,
+}
+
+/// What the end of a login or of a service does to the processes that it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndRule {
+    Kills,
+    Keeps,
+    Unknown,
 }
 
 /// Why no unit can be had of the user manager.
@@ -76,16 +114,14 @@ impl ManagerFault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Home {
     Login {
-        /// Whether logind ends what this login leaves behind; `None` where that is unknown.
-        kills: Option<bool>,
+        at_end: EndRule,
     },
     /// A unit of a user manager that is no service: a desktop's terminal, a scope.
     Manager(ManagerEnd),
     /// A service, of a user manager or of the system.
     Service {
         name: String,
-        /// Whether its end ends what it started; `None` where that is unknown.
-        kills: Option<bool>,
+        at_end: EndRule,
         /// The end of the user manager that it is of; `None` for a service of the system.
         manager: Option<ManagerEnd>,
     },
@@ -116,10 +152,13 @@ pub struct KillRules {
 }
 
 impl KillRules {
-    /// Whether the processes that a login of `owner` leaves behind are ended, regardless of their owner.
-    pub fn apply_to(&self, owner: &str) -> bool {
+    /// What becomes of the processes that a login of `owner` leaves behind, regardless of their owner.
+    pub fn apply_to(&self, owner: &str) -> EndRule {
         let names = |list: &[String]| list.iter().any(|name| name == owner);
-        self.enabled && !names(&self.except) && (self.only.is_empty() || names(&self.only))
+        match self.enabled && !names(&self.except) && (self.only.is_empty() || names(&self.only)) {
+            true => EndRule::Kills,
+            false => EndRule::Keeps,
+        }
     }
 }
 
@@ -144,8 +183,8 @@ pub enum Fate {
     Unknown,
 }
 
-/// Decides where a supervisor goes. `may_enable_linger`: whether the operator lets us turn it on for them.
-pub fn decide(mode: UnitMode, facts: &PlacementFacts, may_enable_linger: bool) -> Decided<Placement> {
+/// Decides where a supervisor goes.
+pub fn decide(mode: UnitMode, facts: &PlacementFacts, consent: LingerConsent) -> Decided<Placement> {
     let plain = Placement::Plain(fate(facts));
     match mode {
         UnitMode::Off => return Decided::new(plain, "the configuration says so"),
@@ -155,17 +194,19 @@ pub fn decide(mode: UnitMode, facts: &PlacementFacts, may_enable_linger: bool) -
         return Decided::new(plain, "this machine does not use systemd");
     }
     match (facts.linger, &facts.manager_fault, &facts.linger_refused) {
-        (true, None, _) => {
+        (Linger::On, None, _) => {
             Decided::new(Placement::Unit, "linger is on, so the user manager outlives the logout")
         }
-        (true, Some(fault), _) => Decided::new(plain, fault.reason()),
-        (false, _, Some(refusal)) if may_enable_linger => {
+        (Linger::On, Some(fault), _) => Decided::new(plain, fault.reason()),
+        (Linger::Off, _, Some(refusal)) if consent == LingerConsent::Given => {
             Decided::new(plain, format!("linger is off and could not be turned on: {refusal}"))
         }
-        (false, _, _) if may_enable_linger => {
+        (Linger::Off, _, _) if consent == LingerConsent::Given => {
             Decided::new(Placement::EnableLinger, "linger is off, and may be turned on")
         }
-        (false, _, _) => Decided::new(plain, "linger is off, and a user unit would end with the last logout"),
+        (Linger::Off, _, _) => {
+            Decided::new(plain, "linger is off, and a user unit would end with the last logout")
+        }
     }
 }
 
@@ -179,11 +220,11 @@ pub fn fate(facts: &PlacementFacts) -> Fate {
         _ if !facts.systemd => Fate::Survives,
         Home::Elsewhere => Fate::Survives,
         Home::Manager(end) => with_manager(*end),
-        Home::Service { kills: Some(false), manager, .. } => manager.map_or(Fate::Survives, with_manager),
+        Home::Service { at_end: EndRule::Keeps, manager, .. } => manager.map_or(Fate::Survives, with_manager),
         Home::Service { .. } => Fate::EndsWithService,
-        Home::Login { kills: Some(true) } => Fate::Lost,
-        Home::Login { kills: Some(false) } => Fate::Survives,
-        Home::Login { kills: None } => Fate::Unknown,
+        Home::Login { at_end: EndRule::Kills } => Fate::Lost,
+        Home::Login { at_end: EndRule::Keeps } => Fate::Survives,
+        Home::Login { at_end: EndRule::Unknown } => Fate::Unknown,
     }
 }
 
@@ -191,7 +232,7 @@ pub fn fate(facts: &PlacementFacts) -> Fate {
 fn is_out_of_reach(facts: &PlacementFacts) -> bool {
     match &facts.home {
         Home::Elsewhere | Home::Manager(ManagerEnd::Shutdown) => true,
-        Home::Service { kills: Some(false), manager, .. } => {
+        Home::Service { at_end: EndRule::Keeps, manager, .. } => {
             matches!(manager, None | Some(ManagerEnd::Shutdown))
         }
         Home::Manager(_) | Home::Service { .. } | Home::Login { .. } => !facts.systemd,
@@ -204,9 +245,11 @@ pub fn prospect(facts: &PlacementFacts, subject: &str) -> Option<String> {
         return None;
     }
     let text = match (fate(facts), &facts.home) {
-        (Fate::EndsWithService, Home::Service { name, kills, .. }) => match kills {
-            Some(_) => format!("{subject} ends with {name}, from which it was started"),
-            None => format!("{subject} may end with {name}, from which it was started"),
+        (Fate::EndsWithService, Home::Service { name, at_end, .. }) => match at_end {
+            EndRule::Kills | EndRule::Keeps => {
+                format!("{subject} ends with {name}, from which it was started")
+            }
+            EndRule::Unknown => format!("{subject} may end with {name}, from which it was started"),
         },
         (Fate::Survives, Home::Manager(ManagerEnd::TmuxServer)) => {
             format!("{subject} survives your logout only while your tmux server runs")
@@ -230,10 +273,10 @@ pub fn warning(facts: &PlacementFacts, why: &str) -> Option<String> {
 pub fn remedy(facts: &PlacementFacts) -> String {
     let user = &facts.user;
     match (&facts.manager_fault, &facts.linger_refused) {
-        (_, Some(_)) if !facts.linger => {
+        (_, Some(_)) if facts.linger == Linger::Off => {
             format!("an administrator can turn linger on with `sudo loginctl enable-linger {user}`")
         }
-        _ if !facts.linger => {
+        _ if facts.linger == Linger::Off => {
             format!("turn linger on with `abide doctor --fix`, or with `sudo loginctl enable-linger {user}`")
         }
         (Some(fault), _) => fault.remedy().to_owned(),

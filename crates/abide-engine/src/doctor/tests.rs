@@ -1,5 +1,9 @@
 use std::os::unix::fs::PermissionsExt;
 
+use abide_model::placement::EndRule::{self, Keeps, Kills};
+use abide_model::placement::Linger::{self, Off, On};
+use abide_model::placement::LingerConsent::{self, Given, NotGiven};
+
 use super::*;
 
 struct Fake {
@@ -58,35 +62,35 @@ fn an_agent_that_cannot_tell_its_version_is_a_problem() {
     assert!(detail.contains("no runtime"), "{detail}");
 }
 
-fn facts(linger: bool, kills: bool) -> PlacementFacts {
+fn facts(linger: Linger, at_end: EndRule) -> PlacementFacts {
     PlacementFacts {
         systemd: true,
         manager_fault: None,
         linger,
         linger_refused: None,
-        home: Home::Login { kills: Some(kills) },
+        home: Home::Login { at_end },
         user: "ada".to_owned(),
     }
 }
 
-fn with(unit: UnitMode, linger: bool) -> Wishes {
+fn with(unit: UnitMode, linger: LingerConsent) -> Wishes {
     Wishes { unit, linger, ..Wishes::default() }
 }
 
 #[test]
 fn what_a_logout_does_is_reported_with_what_to_do_about_it() {
-    let tmux = Wishes { substrate: Substrate::Tmux, ..with(UnitMode::Auto, false) };
+    let tmux = Wishes { substrate: Substrate::Tmux, ..with(UnitMode::Auto, NotGiven) };
     let mut report = String::new();
     for (wishes, facts, grade) in [
-        (with(UnitMode::Auto, false), facts(true, true), Grade::Ok),
-        (with(UnitMode::Auto, true), facts(false, true), Grade::Ok),
-        (with(UnitMode::Auto, false), facts(false, false), Grade::Warning),
-        (with(UnitMode::Auto, false), facts(false, true), Grade::Warning),
-        (with(UnitMode::Off, false), facts(true, true), Grade::Warning),
-        (with(UnitMode::Off, false), facts(true, false), Grade::Ok),
-        (tmux, facts(true, true), Grade::Ok),
+        (with(UnitMode::Auto, NotGiven), facts(On, Kills), Grade::Ok),
+        (with(UnitMode::Auto, Given), facts(Off, Kills), Grade::Ok),
+        (with(UnitMode::Auto, NotGiven), facts(Off, Keeps), Grade::Warning),
+        (with(UnitMode::Auto, NotGiven), facts(Off, Kills), Grade::Warning),
+        (with(UnitMode::Off, NotGiven), facts(On, Kills), Grade::Warning),
+        (with(UnitMode::Off, NotGiven), facts(On, Keeps), Grade::Ok),
+        (tmux, facts(On, Kills), Grade::Ok),
     ] {
-        let found = logout(wishes, &facts, Some(true));
+        let found = logout(wishes, &facts, LingerPolicy::Allows);
         assert_eq!(found.grade, grade, "{found:?}");
         assert_eq!(found.advice.is_some(), grade == Grade::Warning, "{found:?}");
         report += &format!("{found:#?}\n");
@@ -96,25 +100,29 @@ fn what_a_logout_does_is_reported_with_what_to_do_about_it() {
 
 #[test]
 fn what_is_not_answered_is_unknown_and_never_ok() {
-    let open = logout(with(UnitMode::Auto, true), &facts(false, true), None);
+    let open = logout(with(UnitMode::Auto, Given), &facts(Off, Kills), LingerPolicy::Unknown);
     assert_eq!(open.grade, Grade::Unknown, "{open:?}");
     let silent = PlacementFacts {
         manager_fault: Some(ManagerFault::Silent("no answer within 2 s".into())),
-        home: Home::Login { kills: None },
-        ..facts(true, true)
+        home: Home::Login { at_end: EndRule::Unknown },
+        ..facts(On, Kills)
     };
     assert_eq!(manager(&silent).grade, Grade::Unknown);
-    let unknown = logout(with(UnitMode::Auto, false), &silent, None);
+    let unknown = logout(with(UnitMode::Auto, NotGiven), &silent, LingerPolicy::Unknown);
     assert!(unknown.grade == Grade::Unknown && unknown.detail.contains("no answer"), "{unknown:?}");
-    let refused = PlacementFacts { linger_refused: Some("the policy".into()), ..facts(false, true) };
-    let refused = logout(with(UnitMode::Auto, true), &refused, Some(false));
+    let refused = PlacementFacts { linger_refused: Some("the policy".into()), ..facts(Off, Kills) };
+    let refused = logout(with(UnitMode::Auto, Given), &refused, LingerPolicy::Refuses);
     assert_eq!(refused.grade, Grade::Warning, "{refused:?}");
     assert!(!refused.advice.unwrap().contains("doctor --fix"));
 }
 
 #[test]
 fn a_service_that_takes_sessions_along_is_named() {
-    let home = Home::Service { name: "ci.service".into(), kills: Some(true), manager: None };
-    let found = logout(with(UnitMode::Auto, false), &PlacementFacts { home, ..facts(false, false) }, None);
+    let home = Home::Service { name: "ci.service".into(), at_end: Kills, manager: None };
+    let found = logout(
+        with(UnitMode::Auto, NotGiven),
+        &PlacementFacts { home, ..facts(Off, Keeps) },
+        LingerPolicy::Unknown,
+    );
     assert!(found.grade == Grade::Warning && found.detail.contains("ends with ci.service"), "{found:?}");
 }

@@ -53,7 +53,7 @@ pub(super) fn launch(
 /// Moves the keeper out of the login before anything runs in it: whatever it starts is then where it is.
 fn isolate(ctx: &LaunchContext<'_>, id: InstanceId, launching: &Launching) -> ScopeOutcome {
     let keeper = launching.keeper().pid;
-    scope::place(keeper, id, ctx.settings.unit, ctx.settings.linger)
+    scope::place(keeper, id, ctx.settings.unit, ctx.settings.linger.into())
 }
 
 /// Starts the sessions after the first. One that does not start must not take the others down; it is reported, and the

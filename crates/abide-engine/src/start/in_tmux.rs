@@ -53,7 +53,7 @@ fn place(ctx: &LaunchContext<'_>, server: Pid, found: bool, panes: &[WaitingPane
     let pids: Vec<Pid> = panes.iter().map(|pane| pane.pid).collect();
     match found {
         true => scope::placement_of(server, ctx.settings.unit),
-        false => scope::place_server(server, &pids, ctx.settings.unit, ctx.settings.linger),
+        false => scope::place_server(server, &pids, ctx.settings.unit, ctx.settings.linger.into()),
     }
 }
 

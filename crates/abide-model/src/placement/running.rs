@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Fate, PlacementFacts, fate, is_out_of_reach, prospect, remedy};
+use super::{Fate, Linger, PlacementFacts, fate, is_out_of_reach, prospect, remedy};
 use crate::choice::UnitMode;
 use crate::decide::Decided;
 
@@ -38,7 +38,7 @@ pub fn protection(mode: UnitMode, facts: &PlacementFacts) -> Decided<Protection>
         (_, UnitMode::Off) => {
             Decided::new(Protection::Exposed(fate), "`unit = \"off\"` leaves it where it is")
         }
-        _ if !facts.linger => Decided::new(Protection::Exposed(fate), "linger is off"),
+        _ if facts.linger == Linger::Off => Decided::new(Protection::Exposed(fate), "linger is off"),
         (Some(fault), _) => Decided::new(Protection::Exposed(fate), fault.reason()),
         (None, _) => Decided::new(Protection::Movable(fate), "it was started without its own unit"),
     }

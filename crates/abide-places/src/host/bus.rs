@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use abide_model::placement::KillRules;
+use abide_model::placement::{EndRule, KillRules, Linger, LingerPolicy};
 use abide_model::{Pid, ProcessIdentity};
 use abide_sys::run::{self, RunError};
 
@@ -70,18 +70,18 @@ pub fn set_linger(login: &Login) -> Result<(), RunError> {
     busctl(&login.system_bus(), &words, TO_ACT).map(drop)
 }
 
-/// Whether the policy lets the operator turn linger on for themselves without a password; `None` if it does not say.
-pub fn may_set_linger(login: &Login, process: &ProcessIdentity) -> Option<bool> {
+/// Whether the policy lets the operator turn linger on for themselves without a password.
+pub fn linger_policy(login: &Login, process: &ProcessIdentity) -> LingerPolicy {
     let (pid, start) = (process.pid.to_string(), process.start.to_string());
     let mut words = vec!["call"];
     words.extend(POLKIT);
     words.extend(["CheckAuthorization", "(sa{sv})sa{ss}us", "unix-process", "2", "pid", "u", &pid]);
     words.extend(["start-time", "t", &start, "org.freedesktop.login1.set-self-linger", "0", "0", ""]);
     match busctl(&login.system_bus(), &words, TO_ACT) {
-        Ok(answer) => Some(answer.split_whitespace().nth(1) == Some("true")),
-        // Where the policy daemon is absent or does not start, logind lets nobody but root do it.
-        Err(RunError::Failed { .. }) => Some(false),
-        Err(_) => None,
+        Ok(answer) if answer.split_whitespace().nth(1) == Some("true") => LingerPolicy::Allows,
+        // Where the policy daemon is absent or does not start, logind lets only root do it.
+        Ok(_) | Err(RunError::Failed { .. }) => LingerPolicy::Refuses,
+        Err(_) => LingerPolicy::Unknown,
     }
 }
 
@@ -93,15 +93,23 @@ pub fn ask_manager(login: &Login) -> Result<(), RunError> {
     busctl(&login.user_bus(), &words, TO_ACT).map(drop)
 }
 
-/// Whether the user manager still knows the unit `name`; `None` if it does not say.
-pub fn knows_unit(login: &Login, name: &str) -> Option<bool> {
+/// Whether the user manager still knows the unit `name`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitKnown {
+    Yes,
+    No,
+    /// It does not answer.
+    Unknown,
+}
+
+pub fn knows_unit(login: &Login, name: &str) -> UnitKnown {
     let mut words = vec!["call"];
     words.extend(SYSTEMD);
     words.extend(["GetUnit", "s", name]);
     match busctl(&login.user_bus(), &words, TO_ACT) {
-        Ok(_) => Some(true),
-        Err(RunError::Failed { stderr, .. }) if stderr.contains("not loaded") => Some(false),
-        Err(_) => None,
+        Ok(_) => UnitKnown::Yes,
+        Err(RunError::Failed { stderr, .. }) if stderr.contains("not loaded") => UnitKnown::No,
+        Err(_) => UnitKnown::Unknown,
     }
 }
 
@@ -124,13 +132,15 @@ pub fn kill_rules(login: &Login) -> Option<KillRules> {
     parse_kill_rules(&busctl(&login.system_bus(), &words, TO_TELL).ok()?)
 }
 
-/// Whether the end of the service `name`, which the manager behind `bus` runs, ends what it started; `None` if that one
-/// does not say.
-pub fn service_kills(bus: &Path, name: &str) -> Option<bool> {
+/// What the end of the service `name`, which the manager behind `bus` runs, does to what it started.
+pub fn service_rule(bus: &Path, name: &str) -> EndRule {
     let object = format!("{}/unit/{}", SYSTEMD[1], object_label(name));
     let words = ["get-property", SYSTEMD[0], &object, "org.freedesktop.systemd1.Service", "KillMode"];
-    let answer = busctl(bus, &words, TO_TELL).ok()?;
-    Some(!["s \"process\"", "s \"none\""].contains(&answer.trim()))
+    match busctl(bus, &words, TO_TELL) {
+        Ok(answer) if matches!(answer.trim(), "s \"process\"" | "s \"none\"") => EndRule::Keeps,
+        Ok(_) => EndRule::Kills,
+        Err(_) => EndRule::Unknown,
+    }
 }
 
 /// A unit's name as it stands in the path of its object.
@@ -143,11 +153,12 @@ fn object_label(name: &str) -> String {
     name.bytes().enumerate().map(spell).collect()
 }
 
-/// Whether linger is on, asked of logind itself.
-pub fn lingers(login: &Login) -> Option<bool> {
+/// Whether linger is on, asked of logind itself; `None` if it does not answer.
+pub fn linger(login: &Login) -> Option<Linger> {
     let object = format!("/org/freedesktop/login1/user/_{}", login.uid);
     let words = ["get-property", LOGIND[0], &object, "org.freedesktop.login1.User", "Linger"];
-    Some(busctl(&login.system_bus(), &words, TO_TELL).ok()?.trim() == "b true")
+    let answer = busctl(&login.system_bus(), &words, TO_TELL).ok()?;
+    Some(if answer.trim() == "b true" { Linger::On } else { Linger::Off })
 }
 
 fn busctl(bus: &Path, words: &[&str], limit: Duration) -> Result<String, RunError> {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use abide_model::Pid;
-use abide_model::placement::{Home, KillRules, ManagerEnd, ManagerFault, PlacementFacts};
+use abide_model::placement::{
+    EndRule, Home, KillRules, Linger, LingerPolicy, ManagerEnd, ManagerFault, PlacementFacts,
+};
 use abide_model::vars;
 use abide_sys::{passwd, process};
 use rustix::io::Errno;
@@ -43,7 +45,7 @@ impl Login {
 
     /// What can be seen of this process without starting another: everything but what logind and services end.
     pub fn look(&self) -> PlacementFacts {
-        let home = self.home_of(process::own_pid(), &|_| None, &|_, _| None);
+        let home = self.home_of(process::own_pid(), &|_| EndRule::Unknown, &|_, _| EndRule::Unknown);
         self.facts_with(home)
     }
 
@@ -61,10 +63,11 @@ impl Login {
         facts
     }
 
-    /// Whether the policy lets the operator turn linger on for themselves; `None` if it does not say.
-    pub fn may_enable_linger(&self) -> Option<bool> {
-        let asked = self.has_systemd() && answers(&self.system_bus()).is_ok();
-        asked.then(|| bus::may_set_linger(self, &process::this())).flatten()
+    pub fn linger_policy(&self) -> LingerPolicy {
+        match self.has_systemd() && answers(&self.system_bus()).is_ok() {
+            true => bus::linger_policy(self, &process::this()),
+            false => LingerPolicy::Unknown,
+        }
     }
 
     fn facts_with(&self, home: Home) -> PlacementFacts {
@@ -72,7 +75,7 @@ impl Login {
         PlacementFacts {
             systemd,
             manager_fault: self.bus_fault().map(ManagerFault::Absent),
-            linger: systemd && self.lingers(),
+            linger: if systemd { self.linger() } else { Linger::Off },
             linger_refused: None,
             home,
             user: self.user.clone().unwrap_or_else(|| self.uid.to_string()),
@@ -83,28 +86,28 @@ impl Login {
         self.root.join("run/systemd/system").is_dir()
     }
 
-    /// What process `pid` is part of. `login_kills` says whether logind ends what logins of a user leave behind,
-    /// `service_kills` whether the end of a service, of a user's manager or of the system, ends what it started.
+    /// What process `pid` is part of. `login_rule` says what logind does to what logins of a user leave behind,
+    /// `service_rule` what the end of a service, of a user's manager or of the system, does to what it started.
     fn home_of(
         &self,
         pid: Pid,
-        login_kills: &dyn Fn(u32) -> Option<bool>,
-        service_kills: &dyn Fn(Option<u32>, &str) -> Option<bool>,
+        login_rule: &dyn Fn(u32) -> EndRule,
+        service_rule: &dyn Fn(Option<u32>, &str) -> EndRule,
     ) -> Home {
         let path = cgroup::of(pid).unwrap_or_default();
-        let end = |user| self.manager_end(user, pid, &path, login_kills);
+        let end = |user| self.manager_end(user, pid, &path, login_rule);
         match cgroup::part(&path) {
-            CgroupPart::Login(owner) => Home::Login { kills: owner.and_then(login_kills) },
+            CgroupPart::Login(owner) => Home::Login { at_end: owner.map_or(EndRule::Unknown, login_rule) },
             CgroupPart::Manager(user) => Home::Manager(end(user)),
             // It stays until its manager ends, so it takes nothing along before that.
             CgroupPart::UserService(user, boot_service::NAME) => Home::Manager(end(user)),
             CgroupPart::UserService(user, name) => Home::Service {
                 name: name.to_owned(),
-                kills: service_kills(Some(user), name),
+                at_end: service_rule(Some(user), name),
                 manager: Some(end(user)),
             },
             CgroupPart::SystemService(name) => {
-                Home::Service { name: name.to_owned(), kills: service_kills(None, name), manager: None }
+                Home::Service { name: name.to_owned(), at_end: service_rule(None, name), manager: None }
             }
             CgroupPart::Elsewhere => Home::Elsewhere,
         }
@@ -115,24 +118,24 @@ impl Login {
         user: u32,
         pid: Pid,
         path: &str,
-        login_kills: &dyn Fn(u32) -> Option<bool>,
+        login_rule: &dyn Fn(u32) -> EndRule,
     ) -> ManagerEnd {
-        let lingers = match user == self.uid {
-            true => self.lingers(),
-            false => passwd::entry(user).is_some_and(|entry| self.lingers_by_name(&entry.name)),
+        let linger = match user == self.uid {
+            true => self.linger(),
+            false => passwd::entry(user).map_or(Linger::Off, |entry| self.linger_of(&entry.name)),
         };
         let in_pane = || path.split('/').any(|part| part.starts_with("tmux-spawn-"));
-        match lingers {
-            true => ManagerEnd::Shutdown,
-            false if in_pane() && tmux_keeps_login(pid, login_kills) => ManagerEnd::TmuxServer,
-            false => ManagerEnd::LastLogout,
+        match linger {
+            Linger::On => ManagerEnd::Shutdown,
+            Linger::Off if in_pane() && tmux_keeps_login(pid, login_rule) => ManagerEnd::TmuxServer,
+            Linger::Off => ManagerEnd::LastLogout,
         }
     }
 
     /// Turns linger on for the operator, and waits until the user manager is there; else says why not.
     pub fn enable_linger(&self) -> Result<(), String> {
         bus::set_linger(self).map_err(|error| error.to_string())?;
-        if !eventually(TO_HAPPEN, || self.lingers()) {
+        if !eventually(TO_HAPPEN, || self.linger() == Linger::On) {
             return Err("logind agreed, but did not do it".to_owned());
         }
         // logind starts the manager of a user who was not logged in. Without its bus linger alone is no use yet, which
@@ -157,15 +160,18 @@ impl Login {
         answers(&bus).err().map(|errno| format!("{}: {}", bus.display(), std::io::Error::from(errno)))
     }
 
-    fn lingers(&self) -> bool {
+    fn linger(&self) -> Linger {
         match &self.user {
-            Some(user) => self.lingers_by_name(user),
-            None => bus::lingers(self).unwrap_or(false),
+            Some(user) => self.linger_of(user),
+            None => bus::linger(self).unwrap_or(Linger::Off),
         }
     }
 
-    fn lingers_by_name(&self, user: &str) -> bool {
-        self.root.join("var/lib/systemd/linger").join(user).exists()
+    fn linger_of(&self, user: &str) -> Linger {
+        match self.root.join("var/lib/systemd/linger").join(user).exists() {
+            true => Linger::On,
+            false => Linger::Off,
+        }
     }
 }
 
@@ -191,19 +197,20 @@ impl Inspector {
             let answers = || answers(&login.system_bus()).is_ok();
             self.rules.get_or_init(|| answers().then(|| bus::kill_rules(login)).flatten())
         };
-        let login_kills = |owner: u32| {
+        let login_rule = |owner: u32| {
             let name = match owner == login.uid {
                 true => login.user.clone(),
                 false => passwd::entry(owner).map(|entry| entry.name),
             };
-            Some(rules().as_ref()?.apply_to(&name.unwrap_or_else(|| owner.to_string())))
+            let name = name.unwrap_or_else(|| owner.to_string());
+            rules().as_ref().map_or(EndRule::Unknown, |rules| rules.apply_to(&name))
         };
-        let service_kills = |user: Option<u32>, name: &str| match user {
-            None => bus::service_kills(&login.system_bus(), name),
-            Some(user) if user == login.uid => bus::service_kills(&login.user_bus(), name),
-            Some(_) => None,
+        let service_rule = |user: Option<u32>, name: &str| match user {
+            None => bus::service_rule(&login.system_bus(), name),
+            Some(user) if user == login.uid => bus::service_rule(&login.user_bus(), name),
+            Some(_) => EndRule::Unknown,
         };
-        login.facts_with(login.home_of(pid, &login_kills, &service_kills))
+        login.facts_with(login.home_of(pid, &login_rule, &service_rule))
     }
 }
 
@@ -219,11 +226,11 @@ fn runtime_dir(set: Option<PathBuf>, default: PathBuf, uid: u32) -> PathBuf {
 }
 
 /// Whether the tmux server in whose pane `pid` was started stays in its login, and keeps that from closing.
-fn tmux_keeps_login(pid: Pid, login_kills: &dyn Fn(u32) -> Option<bool>) -> bool {
+fn tmux_keeps_login(pid: Pid, login_rule: &dyn Fn(u32) -> EndRule) -> bool {
     let told = process::in_environment(pid, vars::TMUX).unwrap_or_default();
     let server = told.split(',').rev().nth(1).and_then(|pid| pid.parse().ok()).and_then(cgroup::of);
     match server.as_deref().map(cgroup::part) {
-        Some(CgroupPart::Login(Some(owner))) => login_kills(owner) == Some(false),
+        Some(CgroupPart::Login(Some(owner))) => login_rule(owner) == EndRule::Keeps,
         _ => false,
     }
 }
@@ -269,7 +276,10 @@ mod tests {
         let (_dir, login) = machine();
         let facts = login.examine();
         assert!(
-            !facts.systemd && !facts.linger && facts.manager_fault.is_some() && facts.home == Home::Elsewhere,
+            !facts.systemd
+                && facts.linger == Linger::Off
+                && facts.manager_fault.is_some()
+                && facts.home == Home::Elsewhere,
             "{facts:?}"
         );
     }
@@ -314,10 +324,10 @@ mod tests {
     fn linger_is_read_from_where_logind_keeps_it() {
         let (dir, login) = machine();
         std::fs::create_dir_all(dir.path().join("run/systemd/system")).unwrap();
-        assert!(!login.look().linger);
+        assert_eq!(login.look().linger, Linger::Off);
         std::fs::create_dir_all(dir.path().join("var/lib/systemd/linger")).unwrap();
         std::fs::write(dir.path().join("var/lib/systemd/linger/ada"), "").unwrap();
-        assert!(login.look().linger);
+        assert_eq!(login.look().linger, Linger::On);
     }
 
     #[test]

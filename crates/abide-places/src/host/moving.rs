@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use abide_model::placement::ManagerFault;
+use abide_model::placement::{Linger, ManagerFault};
 use abide_model::{InstanceId, Pid};
 use abide_sys::process::child_pid;
 use abide_sys::run::RunError;
@@ -77,9 +77,9 @@ fn move_running(scope: &NewScope, processes: &dyn Fn() -> Vec<Pid>) -> Result<Sc
 
 /// Asks the user manager as a start does. Where linger is on, a start has it move a supervisor; so it is asked to move a
 /// process that does nothing.
-pub(super) fn rehearse(login: &Login, linger: bool) -> Result<(), ManagerFault> {
+pub(super) fn rehearse(login: &Login, linger: Linger) -> Result<(), ManagerFault> {
     bus::ask_manager(login).map_err(fault_of)?;
-    if !linger {
+    if linger == Linger::Off {
         return Ok(());
     }
     let mut command = Command::new("cat");
@@ -137,7 +137,7 @@ fn make_scope(login: &Login, pids: &[Pid], scope: &NewScope, name: &str) -> Resu
         }
         if Instant::now() >= ask_at {
             // A scope whose job failed is forgotten at once. Its processes may have been moved just before this look.
-            if bus::knows_unit(login, name) == Some(false) && !are_there() {
+            if bus::knows_unit(login, name) == bus::UnitKnown::No && !are_there() {
                 let why = format!("systemd could not move it into {name}");
                 return Err(ManagerFault::Fails(why));
             }

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use abide_model::placement::{self, Placement, PlacementFacts};
+use abide_model::placement::{self, LingerConsent, Placement, PlacementFacts};
 use abide_model::{InstanceId, Pid, UnitMode};
 
 use super::cgroup;
@@ -64,13 +64,13 @@ impl ScopeOutcome {
 }
 
 /// Puts the keeper of `id`, in which nothing runs yet, where it survives a logout as far as that can be had.
-pub fn place(keeper: Pid, id: InstanceId, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
-    place_all(&[keeper], &NewScope::of(id), mode, may_enable_linger)
+pub fn place(keeper: Pid, id: InstanceId, mode: UnitMode, consent: LingerConsent) -> ScopeOutcome {
+    place_all(&[keeper], &NewScope::of(id), mode, consent)
 }
 
 /// Puts a tmux server that was just started where it survives a logout, with the processes of its panes.
-pub fn place_server(server: Pid, panes: &[Pid], mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
-    place_all(&[&[server], panes].concat(), &NewScope::of_tmux(), mode, may_enable_linger)
+pub fn place_server(server: Pid, panes: &[Pid], mode: UnitMode, consent: LingerConsent) -> ScopeOutcome {
+    place_all(&[&[server], panes].concat(), &NewScope::of_tmux(), mode, consent)
 }
 
 /// Where a tmux server is that was found running. It is not moved: what runs in its panes would stay behind.
@@ -82,7 +82,7 @@ pub fn placement_of(server: Pid, mode: UnitMode) -> ScopeOutcome {
         return ScopeOutcome::Disabled;
     }
     let facts = Inspector::new(Login::here()).facts_of(server);
-    let decided = placement::decide(mode, &facts, false);
+    let decided = placement::decide(mode, &facts, LingerConsent::NotGiven);
     if decided.decision == Placement::Unit {
         let why = "the tmux server was started without a unit";
         let warning = placement::prospect(&facts, "this session").map(|_| {
@@ -102,17 +102,17 @@ pub fn own_unit(pid: Pid) -> Option<String> {
 }
 
 /// Moves `pids`, the first of which counts, where they survive a logout.
-fn place_all(pids: &[Pid], scope: &NewScope, mode: UnitMode, may_enable_linger: bool) -> ScopeOutcome {
+fn place_all(pids: &[Pid], scope: &NewScope, mode: UnitMode, consent: LingerConsent) -> ScopeOutcome {
     if mode == UnitMode::Off {
         return ScopeOutcome::Disabled;
     }
     let login = Login::here();
     let mut facts = login.look();
-    let mut decided = placement::decide(mode, &facts, may_enable_linger);
+    let mut decided = placement::decide(mode, &facts, consent);
     if decided.decision == Placement::EnableLinger {
         let refused = login.enable_linger().err();
         facts = PlacementFacts { linger_refused: refused, ..login.look() };
-        decided = placement::decide(mode, &facts, true);
+        decided = placement::decide(mode, &facts, LingerConsent::Given);
     }
     let wanted = decided.decision == Placement::Unit;
     let why = match wanted.then(|| move_into_unit(&login, pids, scope)) {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn off_is_honoured_without_looking() {
-        let outcome = place(Pid(1), "k7p9m2xq".parse().unwrap(), UnitMode::Off, true);
+        let outcome = place(Pid(1), "k7p9m2xq".parse().unwrap(), UnitMode::Off, LingerConsent::Given);
         assert_eq!((&outcome, outcome.warning()), (&ScopeOutcome::Disabled, None));
     }
 }

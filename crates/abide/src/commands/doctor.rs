@@ -3,7 +3,7 @@
 use abide_engine::doctor::{self, Finding, Grade, Machine, Wishes};
 use abide_engine::running::keepers;
 use abide_engine::running::protection::{self, InstanceProtection, Judge};
-use abide_model::placement::{Exposure, Fate, PlacementFacts};
+use abide_model::placement::{Exposure, Fate, Linger, PlacementFacts};
 use abide_model::{Instance, UnitMode};
 use abide_places::host::boot_service;
 use abide_store::StoreEntry;
@@ -42,7 +42,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let settings = context.config.load();
     let wishes = settings.map(|set| Wishes {
         unit: set.unit,
-        linger: set.linger,
+        linger: set.linger.into(),
         substrate: set.substrate,
         keep_awake: set.keep_awake,
     });
@@ -74,7 +74,7 @@ fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> VerbR
     if !facts.systemd {
         return context.printer.line("Nothing to fix: this machine does not use systemd.");
     }
-    if !facts.linger && !turn_on_linger(machine, &facts, yes, context)? {
+    if facts.linger == Linger::Off && !turn_on_linger(machine, &facts, yes, context)? {
         return context.printer.line("Nothing was changed.");
     }
     let entries = context.store.list()?;
@@ -88,7 +88,7 @@ fn fix(machine: &Machine, mode: UnitMode, yes: bool, context: &Context) -> VerbR
         }
         moved += 1;
     }
-    if facts.linger && moved == 0 {
+    if facts.linger == Linger::On && moved == 0 {
         context.printer.line("Nothing to fix: linger is on, and no running instance needs to be moved.")?;
     }
     Ok(())

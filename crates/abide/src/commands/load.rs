@@ -11,6 +11,7 @@ use abide_engine::start::launch::LaunchContext;
 use abide_engine::start::load::{self, LoadRequest};
 use abide_engine::trees::{self, Wish};
 use abide_model::offer::LaunchWish;
+use abide_model::placement::LingerConsent;
 use abide_model::program::AGENTS;
 use abide_model::{
     Instance, Isolation, LaunchScope, Place, Policy, Safe, Status, StatusBar, Substrate, vars,
@@ -68,8 +69,8 @@ pub struct Args {
     #[arg(long, value_name = "PLACE", value_parser = super::choice::<Place>(), hide_possible_values = true)]
     place: Option<Place>,
     /// Whether abide may turn on linger, which sessions need to survive your logout; the answer is remembered
-    #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
-    linger: Option<bool>,
+    #[arg(long, value_name = "YES|NO", value_parser = linger::consent_parser(), hide_possible_values = true)]
+    linger: Option<LingerConsent>,
     /// Work in this directory itself (`shared`), in a `worktree` or in a `clone`; default: as the workspace says
     #[arg(long, value_name = "MODE", value_parser = super::choice::<Isolation>(), hide_possible_values = true)]
     isolation: Option<Isolation>,

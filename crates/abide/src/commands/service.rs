@@ -1,7 +1,9 @@
 //! `abide service`
 
+use abide_model::placement::{Linger, LingerConsent};
 use abide_places::host::{Login, boot_service};
 
+use super::linger;
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
 
@@ -30,8 +32,8 @@ enum ServiceVerb {
     /// Install and enable the service
     Install {
         /// Whether to turn on linger if it is off
-        #[arg(long, value_name = "YES|NO", value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
-        linger: Option<bool>,
+        #[arg(long, value_name = "YES|NO", value_parser = linger::consent_parser(), hide_possible_values = true)]
+        linger: Option<LingerConsent>,
     },
     /// Remove the service
     Remove,
@@ -65,20 +67,20 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
 }
 
 /// Sees to linger, without which what the service brings back ends with the last logout; whether to go on.
-fn settle_linger(login: &Login, answer: Option<bool>, context: &Context) -> VerbResult<bool> {
+fn settle_linger(login: &Login, answer: Option<LingerConsent>, context: &Context) -> VerbResult<bool> {
     let facts = login.look();
-    if !facts.systemd || facts.linger {
+    if !facts.systemd || facts.linger == Linger::On {
         return Ok(true);
     }
     let question = "Linger is off, so the service would start at your first login only, and what it brings back would \
                     end with your last logout. Turn linger on?";
     match answer {
-        Some(false) => {
+        Some(LingerConsent::NotGiven) => {
             context.warn("linger is off: your last logout ends what the service resumes");
             return Ok(true);
         }
         None if !context.confirm(question, "--linger yes")? => return Ok(false),
-        Some(true) | None => {}
+        Some(LingerConsent::Given) | None => {}
     }
     let user = &facts.user;
     login.enable_linger().map_err(|why| {
