@@ -23,6 +23,8 @@ pub struct Profile {
     pub moved_by: &'static [(&'static str, &'static str)],
     /// Its directory if none is set, below the home directory.
     pub dir: &'static str,
+    /// The npm package that has it, and the version that is known to work; `None` if it is not installed that way.
+    pub package: Option<(&'static str, &'static str)>,
     /// What it says when it cannot go on, and what that means.
     pub fatal: &'static [(&'static str, Fatal)],
     /// The record of its transcript that holds what the operator said.
@@ -58,6 +60,7 @@ impl Profile {
         grammar: Grammar::UNKNOWN,
         moved_by: &[],
         dir: "",
+        package: None,
         fatal: &[],
         said: None,
         continues: None,
@@ -235,5 +238,21 @@ pub trait Agent: Debug + Sync {
     /// `argv` as the installed version, whose `--help` said `help`, should be run.
     fn adjust_for(&self, _help: &str, argv: Vec<String>) -> Vec<String> {
         argv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::KNOWN;
+
+    #[test]
+    fn what_is_installed_is_what_the_tests_run() {
+        let pinned = include_str!("../../../tests/agents/package.json");
+        let pinned: serde_json::Value = serde_json::from_str(pinned).unwrap();
+        let packages: Vec<_> = KNOWN.iter().filter_map(|agent| agent.profile().package).collect();
+        assert!(!packages.is_empty());
+        for (name, version) in packages {
+            assert_eq!(pinned["dependencies"][name], version, "{name}");
+        }
     }
 }

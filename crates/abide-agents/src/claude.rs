@@ -58,6 +58,7 @@ static PROFILE: Profile = Profile {
     },
     moved_by: &[("CLAUDE_CONFIG_DIR", "")],
     dir: ".claude",
+    package: Some(("@anthropic-ai/claude-code", "2.1.325")),
     fatal: &[
         ("No conversation found with session ID", Fatal::NoConversation),
         ("Session ID … is already in use", Fatal::AlreadyInUse),

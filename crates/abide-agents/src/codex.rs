@@ -62,6 +62,7 @@ static PROFILE: Profile = Profile {
     },
     moved_by: &[("CODEX_HOME", "")],
     dir: ".codex",
+    package: Some(("@openai/codex", "0.166.0")),
     fatal: &[
         ("No saved session found with ID", Fatal::NoConversation),
         ("no rollout found for thread id", Fatal::NoConversation),

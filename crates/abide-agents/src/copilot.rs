@@ -58,6 +58,7 @@ static PROFILE: Profile = Profile {
     },
     moved_by: &[("COPILOT_HOME", "")],
     dir: ".copilot",
+    package: Some(("@github/copilot", "1.0.102")),
     fatal: &[
         ("No session, task, or name matched", Fatal::NoConversation),
         ("Session in use", Fatal::AlreadyInUse),

@@ -51,6 +51,7 @@ static PROFILE: Profile = Profile {
     },
     moved_by: &[("GEMINI_CLI_HOME", ".gemini")],
     dir: ".gemini",
+    package: Some(("@google/gemini-cli", "0.61.0")),
     fatal: &[
         ("Invalid session identifier", Fatal::NoConversation),
         ("No previous sessions found", Fatal::NoConversation),

@@ -45,6 +45,7 @@ static PROFILE: Profile = Profile {
     },
     moved_by: &[("KIMI_CODE_HOME", "")],
     dir: ".kimi-code",
+    package: Some(("@moonshot-ai/kimi-code", "2.1.0")),
     fatal: &[
         ("Session … not found", Fatal::NoConversation),
         // It offers the command for the directory in which the conversation was held.

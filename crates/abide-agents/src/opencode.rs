@@ -48,6 +48,7 @@ static PROFILE: Profile = Profile {
     },
     moved_by: &[("XDG_DATA_HOME", "opencode")],
     dir: ".local/share/opencode",
+    package: Some(("opencode-ai", "1.18.33")),
     fatal: &[
         ("Session not found", Fatal::NoConversation),
         ("opencode auth login", Fatal::Auth),

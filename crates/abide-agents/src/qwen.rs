@@ -52,6 +52,7 @@ static PROFILE: Profile = Profile {
     },
     moved_by: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")],
     dir: ".qwen",
+    package: Some(("@qwen-code/qwen-code", "0.24.4")),
     fatal: &[
         ("No saved session found with ID", Fatal::NoConversation),
         ("already exists", Fatal::AlreadyInUse),

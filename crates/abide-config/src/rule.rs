@@ -8,6 +8,7 @@ mod agent;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
+use abide_model::container::is_image_name;
 use abide_model::program::AGENTS;
 use abide_model::recipe::is_env_name;
 use abide_model::{Choice, EnvRef, PrefixKey};
@@ -182,11 +183,11 @@ pub(crate) const REFERENCE: Rule = Rule {
 /// Any text on one line.
 pub(crate) const TEXT: Rule = Rule::text("line of text", "text in quotes", |text, _| Ok(text.to_owned()));
 
-/// The name of a container image. Engines get it as an argument, where a leading dash would make it an option.
+/// The name of a container image.
 pub(crate) const IMAGE_NAME: Rule = Rule::text(
     "name of an image",
     "letters, digits and . _ - / : @, beginning with a letter or digit, such as debian:13",
-    |image, _| checked(image, is_word_of(image, b"._-/:@")),
+    |image, _| checked(image, is_image_name(image)),
 );
 
 /// A context of docker, or a connection of podman.

@@ -125,6 +125,12 @@ impl BaseImage {
     }
 }
 
+/// Whether `name` can be the name of an image. Engines get it as an argument, where a leading dash would make it an option.
+pub fn is_image_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/:@".contains(&b))
+}
+
 /// How an image is built from a Dockerfile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageBuild {

@@ -1,6 +1,8 @@
 //! Where instances live, and what it takes to keep them there.
 
 pub mod connect;
+pub mod container_recipe;
+mod devcontainer;
 pub mod docker;
 pub mod host;
 pub mod owner;
