@@ -86,10 +86,22 @@ set_up_image() {
     docker export "$container" >"$archive"
 }
 
+# Lists what the docker command `$@` lists, if it belongs to a home of abide below the scratch directory.
+of_test_homes() {
+    local name='{{.Name}}'
+    [ "$1" != ps ] || name='{{.ID}}'
+    docker "$@" --filter label=abide.home --format "$name {{.Label \"abide.home\"}}" |
+        awk -v dir="$scratch/" 'index($2, dir) == 1 {print $1}'
+}
+
 # Removes what this run made on the engine, whether the engine is its own or not.
 clean_engine() {
     engine_answers || return 0
     docker ps -aq --filter "label=abide-test-run=$run" | xargs -r docker rm -f -v >/dev/null 2>&1 || true
+    # What a test's own home left, if the test was killed.
+    of_test_homes ps -a | xargs -r docker rm -f -v >/dev/null 2>&1 || true
+    of_test_homes network ls | xargs -r docker network rm >/dev/null 2>&1 || true
+    of_test_homes volume ls | xargs -r docker volume rm >/dev/null 2>&1 || true
     docker image rm "abide-test-systemd:$run" "abide-test-box:$run" "abide-test-base:$run" >/dev/null 2>&1 || true
 }
 

@@ -110,7 +110,7 @@ pub enum ResourceKind {
 }
 
 /// A place that holds instances. Facts only: `abide_model::ladder` decides.
-pub trait Place {
+pub trait Place: Send + Sync {
     /// What is there of each of `instances`, in their order: one question for all of them.
     fn look(&self, instances: &[&Instance]) -> Vec<PlaceSight>;
 

@@ -43,7 +43,7 @@ pub fn cannot_run(needs: &str, remedy: &str) -> ! {
     panic!("this test cannot run here: it needs {needs}; {remedy}")
 }
 
-/// The name of the test run whose image `abide-test-systemd:NAME` is on the engine, and with which every container is labelled so
+/// The name of the test run whose images `abide-test-systemd:NAME` and `abide-test-box:NAME` are on the engine, and with which every container is labelled so
 /// that the run can remove it; fails the test where there is none.
 #[track_caller]
 pub fn require_containers() -> String {

@@ -1,0 +1,60 @@
+//! What something hostile can do from inside of a container.
+
+use std::fs;
+
+use abide_model::ladder::Tier;
+use abide_model::liveness::SupervisorLock;
+use abide_wire::instance_dir::InstanceDir;
+use abide_wire::supervisor_lock::supervisor_lock;
+
+use crate::contained::Contained;
+
+#[test]
+fn it_has_no_privileges_and_cannot_gain_any() {
+    let mut it = Contained::new();
+    it.recipe().processes = Some(64);
+    it.up(Tier::Recreate);
+    let status = it
+        .sh("cat /proc/1/status; cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null || :")
+        .ok();
+    for line in ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "64"] {
+        assert!(status.lines().any(|found| found == line), "{line}: {status}");
+    }
+    assert_eq!(it.sh("find / -xdev -name 'docker*.sock' -o -xdev -name 'podman*.sock'").ok(), "");
+}
+
+#[test]
+fn it_sees_of_its_instance_directory_only_what_it_is_given() {
+    let it = Contained::new();
+    fs::write(it.dir().join("instance.json"), "{}").unwrap();
+    for hidden in ["vault", "git"] {
+        fs::create_dir(it.dir().join(hidden)).unwrap();
+    }
+    it.up(Tier::Recreate);
+    let dir = it.dir();
+    assert_eq!(it.sh(&format!("ls '{}'", dir.display())).ok(), "home\njournal\nrun\nstate");
+    assert_eq!(it.sh(&format!("ls '{}'", it.sandbox.home().display())).ok(), "bin\ninstances");
+    let program = it.sandbox.home().join("bin/test/abide");
+    for attack in ["rm -f", "truncate -s 0", "chmod 777"] {
+        assert_ne!(it.sh(&format!("{attack} '{}'", program.display())).code, Some(0), "{attack}");
+    }
+}
+
+#[test]
+fn it_cannot_replace_or_remove_a_lock_that_the_host_tests() {
+    let it = Contained::new();
+    it.up(Tier::Recreate);
+    let dir = InstanceDir::new(it.dir());
+    let attacks = [
+        "rm -f $lock", "mv $lock $lock.old", "touch $lock.new && mv -f $lock.new $lock",
+        "ln -sf /dev/null $lock", "echo x >$lock", "umount $lock", "mv ../run ../run.old",
+    ];
+    let script =
+        attacks.map(|attack| format!("if ({attack}) 2>/dev/null; then echo \"{attack}\"; fi\n")).concat();
+    let script = format!("cd '{}'; for lock in *.lock; do {script} done", dir.run_dir().display());
+    assert_eq!(it.sh(&script).ok(), "", "what succeeded");
+    assert_eq!(supervisor_lock(&dir), SupervisorLock::Held);
+    assert!(
+        dir.locks().iter().all(|lock| lock.metadata().is_ok_and(|found| found.is_file() && found.len() == 0))
+    );
+}
