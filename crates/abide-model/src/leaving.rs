@@ -13,7 +13,6 @@ choices! {
 }
 
 impl Parting {
-    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Self::Detach => Self::Close,

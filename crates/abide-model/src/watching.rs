@@ -68,16 +68,12 @@ pub struct HookReport {
     /// The agent's name for what happened.
     pub event: String,
     /// The agent's word for what kind of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The notice or question for the operator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The conversation that the agent is in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// Where the agent writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
 }
 

@@ -14,7 +14,6 @@ pub struct Size {
 
 impl Size {
     /// The nearest size that the model can hold.
-    #[must_use]
     pub fn clamped(self) -> Self {
         Self { cols: self.cols.clamp(2, MAX_SIDE), rows: self.rows.clamp(1, MAX_SIDE) }
     }
@@ -30,7 +29,6 @@ pub struct Rgb {
 
 impl Rgb {
     /// A colour from its three channels.
-    #[must_use]
     pub const fn new(r: u8, g: u8, b: u8) -> Self {
         Self { r, g, b }
     }

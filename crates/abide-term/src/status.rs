@@ -82,7 +82,6 @@ impl ProgramStatus {
 
 impl ProgramState {
     /// The word for this state in a report.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             Self::Idle => "idle",

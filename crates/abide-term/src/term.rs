@@ -54,7 +54,6 @@ pub struct Term {
 
 impl Term {
     /// A blank terminal. The size is brought within bounds.
-    #[must_use]
     pub fn new(size: Size, options: Options) -> Self {
         Self::from_parts(Parser::default(), Vt::new(size, options))
     }
@@ -77,13 +76,11 @@ impl Term {
 
     /// What must be written back to the program, and forgets it. Bounded: a program that does not wait for its answers
     /// loses some.
-    #[must_use]
     pub fn take_replies(&mut self) -> Vec<u8> {
         self.vt.outbox.take_replies()
     }
 
     /// What happened since the last call. Bounded: the oldest events give way.
-    #[must_use]
     pub fn take_events(&mut self) -> Vec<TermEvent> {
         self.vt.outbox.take_events()
     }
@@ -118,49 +115,41 @@ impl Term {
         }
     }
 
-    #[must_use]
     pub fn size(&self) -> Size {
         self.vt.size
     }
 
     /// A row of the visible screen, 0 being the top; empty past the last.
-    #[must_use]
     pub fn row(&self, y: u16) -> &[Cell] {
         if y < self.vt.size.rows { self.vt.grid.row(usize::from(y)) } else { &[] }
     }
 
     /// Whether the text of a row goes on in the next one.
-    #[must_use]
     pub fn row_wrapped(&self, y: u16) -> bool {
         y < self.vt.size.rows && self.vt.grid.is_wrapped(usize::from(y))
     }
 
     /// The style of a cell with the colours that the program gave to the palette and to text and background as such.
-    #[must_use]
     pub fn shown_style(&self, cell: &Cell) -> Style {
         self.vt.palette.shown(cell.style())
     }
 
     /// Grows whenever the row may have changed.
-    #[must_use]
     pub fn row_version(&self, y: u16) -> u64 {
         if y < self.vt.size.rows { self.vt.grid.version(usize::from(y)) } else { 0 }
     }
 
     /// The [`version`](Self::version) at which something was last written into the row or erased from it, wherever it has
     /// moved since. A resize writes all.
-    #[must_use]
     pub fn row_written(&self, y: u16) -> u64 {
         if y < self.vt.size.rows { self.vt.grid.written(usize::from(y)) } else { 0 }
     }
 
     /// Grows whenever anything visible changed: cells, cursor, modes, titles, colours.
-    #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    #[must_use]
     pub fn cursor(&self) -> Cursor {
         let vt = &self.vt;
         Cursor {
@@ -178,7 +167,6 @@ impl Term {
     }
 
     /// The modes that concern the outside.
-    #[must_use]
     pub fn modes(&self) -> Modes {
         let vt = &self.vt;
         Modes {
@@ -198,25 +186,21 @@ impl Term {
         }
     }
 
-    #[must_use]
     pub fn title(&self) -> &str {
         &self.vt.titles.window
     }
 
     /// Where the program last said it is (OSC 7): usually a `file:` URL.
-    #[must_use]
     pub fn cwd(&self) -> Option<&str> {
         self.vt.cwd.as_deref()
     }
 
     /// What the program last said it is doing (OSC 7501).
-    #[must_use]
     pub fn status(&self) -> Option<&ProgramStatus> {
         self.vt.status.as_ref()
     }
 
     /// How many lines the scrollback holds.
-    #[must_use]
     pub fn scrollback_len(&self) -> usize {
         self.vt.scrollback.len()
     }
@@ -229,25 +213,21 @@ impl Term {
     }
 
     /// How many lines were ever pushed into the scrollback, by the program or by a resize.
-    #[must_use]
     pub fn scrolled_off(&self) -> u64 {
         self.vt.scrolled_off
     }
 
     /// The text of a cell; empty for a blank and for the right half of a wide character.
-    #[must_use]
     pub fn grapheme<'a>(&'a self, cell: &Cell, buf: &'a mut [u8; 4]) -> &'a str {
         cell_text(&self.vt.clusters, cell, buf)
     }
 
     /// The address that a cell links to.
-    #[must_use]
     pub fn hyperlink(&self, cell: &Cell) -> Option<&str> {
         self.vt.link_uri(cell.link_id())
     }
 
     /// The visible text: one line for each row, without blanks at the ends of lines and of the screen.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut out = String::new();
         for y in 0..self.vt.rows() {

@@ -44,20 +44,17 @@ pub struct ExitRecord {
     /// The keeper's process; the tmux server's, where that holds the sessions.
     pub keeper: ProcessIdentity,
     /// The socket of the tmux server that holds the sessions, where no keeper does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tmux: Option<OsText>,
     /// When the run began, in milliseconds since 1970.
     pub started_ms: u64,
     /// Why it stopped; absent while it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<StopReason>,
     /// The reason that the requester gave, or what went wrong.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub note: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ms: Option<u64>,
     /// The daemons that were ended with it, or with one of its sessions, as shown to the operator.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub ended_as_well: Vec<String>,
     /// The sessions of this run, in the order in which they were started.
     #[serde(default)]
@@ -73,16 +70,12 @@ pub struct RecordedSession {
     pub argv: Vec<OsText>,
     pub cwd: OsText,
     /// Its first process; absent in the record of an earlier version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessIdentity>,
     /// When it was started, in milliseconds since 1970; absent in the record of an earlier version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_ms: Option<u64>,
     /// How it ended, if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProcessExit>,
     /// When it ended, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
     /// Whether it was ended together with the capsule, and not by itself or on its own: such a one comes back.
     #[serde(default)]

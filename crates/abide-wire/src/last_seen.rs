@@ -13,26 +13,20 @@ use crate::session::SessionId;
 
 /// What one session was last seen doing, and what was typed into it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LastSeen {
-    #[serde(default)]
     pub doing: Doing,
     /// Whether a source that knows its program said so.
-    #[serde(default)]
     pub told: bool,
     /// What it asked, or what went wrong.
-    #[serde(default)]
     pub detail: Option<String>,
     /// When it was seen to begin that, in milliseconds since 1970.
-    #[serde(default)]
     pub at_ms: i64,
     /// Whether it was seen at work in this run.
-    #[serde(default)]
     pub worked: bool,
     /// Whether anything was typed into it.
-    #[serde(default)]
     pub typed: bool,
     /// When an interrupt or the end of input was last typed into it.
-    #[serde(default)]
     pub interrupted_ms: Option<i64>,
 }
 

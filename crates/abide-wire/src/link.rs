@@ -83,7 +83,6 @@ pub enum ToMux {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfo {
     /// The number of the [`ToKeeper::Spawn`] that this answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<u64>,
     pub id: SessionId,
     /// What the operator called it when it was started.
@@ -95,7 +94,6 @@ pub struct SessionInfo {
     /// The PTY's present size.
     pub size: TerminalSize,
     /// How it ended, if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exited: Option<ProcessExit>,
     /// [`SpawnSpec::meta`].
     #[serde(default)]

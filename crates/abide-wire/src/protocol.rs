@@ -46,7 +46,6 @@ pub struct Hello {
     #[serde(default)]
     pub pid: Pid,
     /// The run of the instance, as far as the sender knows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
 

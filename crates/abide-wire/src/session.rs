@@ -65,10 +65,9 @@ pub struct SpawnSpec {
     #[serde(default)]
     pub size: TerminalSize,
     /// The file mode creation mask; the keeper's own where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
     /// What the mux has to know about the session and the keeper need not understand, by the names `META_*`.
-    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[serde(default)]
     pub meta: serde_json::Value,
 }
 

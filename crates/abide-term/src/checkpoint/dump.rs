@@ -19,7 +19,6 @@ const SUM_LEN: usize = 8;
 
 impl Term {
     /// A checkpoint of the state, for [`Term::restore`]. Replies and events not yet taken are not in it.
-    #[must_use]
     pub fn dump(&self) -> Vec<u8> {
         let vt = &self.vt;
         let mut w = Writer::default();
@@ -53,7 +52,6 @@ impl Term {
     }
 
     /// The terminal that [`Term::dump`] wrote down; `None` if the bytes are damaged or of another version.
-    #[must_use]
     pub fn restore(bytes: &[u8], options: Options) -> Option<Self> {
         let (body, expected) = bytes.split_at_checked(bytes.len().checked_sub(SUM_LEN)?)?;
         if sum(body).to_le_bytes() != *expected {

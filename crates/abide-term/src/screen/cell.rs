@@ -40,7 +40,6 @@ impl Underline {
     }
 
     /// The number of this shape in `CSI 4 : n m`.
-    #[must_use]
     pub fn sgr(self) -> u8 {
         self as u8
     }
@@ -64,19 +63,16 @@ impl Attrs {
     pub const OVERLINE: Self = Self(1 << 7);
 
     /// Whether all of `other` is set here.
-    #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
     /// The set as a number, one bit per attribute.
-    #[must_use]
     pub fn bits(self) -> u16 {
         self.0
     }
 
     /// The set with `other` added or taken away.
-    #[must_use]
     pub const fn with(self, other: Self, on: bool) -> Self {
         Self(if on { self.0 | other.0 } else { self.0 & !other.0 })
     }
@@ -142,7 +138,6 @@ pub struct Cell {
 
 impl Cell {
     /// The style of the cell.
-    #[must_use]
     pub fn style(&self) -> Style {
         Style {
             fg: unpack(self.fg),
@@ -154,31 +149,26 @@ impl Cell {
     }
 
     /// The attributes of the cell.
-    #[must_use]
     pub fn attrs(&self) -> Attrs {
         Attrs((self.content >> ATTR_SHIFT) as u16)
     }
 
     /// Whether this is the left half of a character two columns wide.
-    #[must_use]
     pub fn is_wide(&self) -> bool {
         self.content & KIND == WIDE
     }
 
     /// Whether this is the right half of a wide character: it has no text of its own.
-    #[must_use]
     pub fn is_continuation(&self) -> bool {
         self.content & KIND == TAIL
     }
 
     /// Whether nothing was written here since it was last erased.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.content & (CODE | KIND) == 0
     }
 
     /// The character, if the cell holds exactly one code point.
-    #[must_use]
     pub fn ch(&self) -> Option<char> {
         match self.code() {
             0 => None,
@@ -196,7 +186,6 @@ impl Cell {
     }
 
     /// Which hyperlink the cell belongs to; 0 is none, and equal numbers are the same link.
-    #[must_use]
     pub fn link_id(&self) -> u16 {
         let low = self.fg >> LINK_SHIFT;
         let mid = self.bg >> LINK_SHIFT;

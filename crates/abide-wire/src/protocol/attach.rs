@@ -16,10 +16,8 @@ pub struct Attach {
     #[serde(default)]
     pub caps: Vec<TerminalTrait>,
     /// The terminal's own colours, as far as it reports them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colors: Option<Colors>,
     /// The session to show first; the focused one where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
 }
 
@@ -94,7 +92,6 @@ pub struct Bye {
     #[serde(default)]
     pub message: String,
     /// How the session ended, where that is the reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProcessExit>,
 }
 

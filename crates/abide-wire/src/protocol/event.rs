@@ -115,9 +115,8 @@ pub struct ActivityReport {
     #[serde(default)]
     pub because: String,
     /// What the operator is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// Whether it is a shell that waits for a command. Not known of what does not say so.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub is_waiting_shell: bool,
 }

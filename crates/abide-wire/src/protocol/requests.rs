@@ -29,10 +29,8 @@ pub struct StatusReply {
     /// How many clients are attached.
     pub attached: usize,
     /// The session that new clients see first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focused: Option<SessionId>,
     /// What the machine does not do while this capsule keeps it awake, in logind's words; absent while it does not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awake: Option<String>,
     /// Every session, in tab order.
     pub sessions: Vec<SessionStatus>,
@@ -52,15 +50,11 @@ pub struct SessionStatus {
     #[serde(default)]
     pub title: String,
     /// Where it says it is working (OSC 7). The path is the program's word: it may not exist, and looking at it may hang.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<OsText>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_cwd: Option<OsText>,
     /// How it ended, if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProcessExit>,
     /// What it is doing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<ActivityReport>,
     /// Milliseconds since it last wrote something.
     #[serde(default)]
@@ -69,30 +63,25 @@ pub struct SessionStatus {
     #[serde(default)]
     pub journaled: bool,
     /// What the launcher passed to the mux about it.
-    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[serde(default)]
     pub meta: serde_json::Value,
 }
 
 /// Asks for a session's screen. A long past is asked for in pieces, by `max` and then `from` what the last piece gave as
 /// [`SnapshotReply::next`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Snapshot {
     /// The session; the focused one where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    #[serde(default)]
     pub format: Format,
     /// With the lines that have scrolled off.
-    #[serde(default)]
     pub scrollback: bool,
     /// Of the lines that have scrolled off and the screen, only so many at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<usize>,
     /// Beginning with this line, counted from the session's beginning; with the oldest where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
     /// At most so many lines; all where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<usize>,
 }
 
@@ -119,13 +108,12 @@ pub struct SnapshotReply {
     /// How many of the lines are scrollback; the screen follows.
     pub scrollback_lines: usize,
     /// The line with which the rest begins, where this is not all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
     /// The lines, for text and ansi.
     #[serde(default)]
     pub lines: Vec<String>,
     /// The lines, for cells.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub cells: Vec<Vec<SnapshotCell>>,
 }
 
@@ -218,7 +206,6 @@ pub struct Wait {
     pub session: SessionId,
     pub until: Until,
     /// For how long at most; for ever where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
@@ -255,13 +242,10 @@ pub enum Until {
 pub struct WaitReply {
     pub outcome: WaitOutcome,
     /// How the process ended, if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<ProcessExit>,
     /// The line in which the text was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
     /// Of a session that was waited for to be idle: the error that ended its turn, or why it is not idle.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
@@ -284,7 +268,6 @@ pub struct Subscribe {
     #[serde(default)]
     pub kinds: Vec<EventKind>,
     /// Of which session; of all where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
 }
 

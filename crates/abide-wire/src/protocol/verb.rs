@@ -101,14 +101,8 @@ impl Request {
 pub struct ReplyTo<T> {
     pub id: u64,
     /// What was asked for.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub ok: Option<T>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RequestRefusal>,
-}
-
-fn none<T>() -> Option<T> {
-    None
 }
 
 impl<T> ReplyTo<T> {
@@ -130,7 +124,6 @@ pub struct RequestRefusal {
     /// The same for people.
     pub message: String,
     /// The system's error number, where one was the cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
 }
 

@@ -84,12 +84,12 @@ fn lines(piece: &SnapshotReply) -> String {
 fn json(piece: &SnapshotReply, is_first: bool, context: &Context) -> VerbResult {
     let mut out = Vec::new();
     if is_first {
-        let head = SnapshotReply { cells: Vec::new(), lines: Vec::new(), next: None, ..piece.clone() };
+        let head = SnapshotReply { cells: Vec::new(), lines: Vec::new(), ..piece.clone() };
         let mut head = serde_json::to_value(head)?;
         if let Some(head) = head.as_object_mut() {
             // How many rows are of the past is known only at the end.
-            head.remove("scrollback_lines");
-            head.remove("lines");
+            let later = ["scrollback_lines", "lines", "cells", "next"];
+            head.retain(|key, _| !later.contains(&key.as_str()));
         }
         let text = head.to_string();
         out.extend_from_slice(text.trim_end_matches('}').as_bytes());
