@@ -190,10 +190,10 @@ pub trait Agent: Debug + Sync {
 
     /// The command line that starts the session as decided. `None` if the agent cannot.
     fn command(&self, argv: &[String], begin: &Begin) -> Option<Vec<String>> {
-        let anew = |id, prompt| self.fresh(&self.profile().grammar.plain(argv, prompt), id);
+        let anew = |id, first_message| self.fresh(&self.profile().grammar.plain(argv, first_message), id);
         match begin {
-            Begin::Fresh { minted, prompt } => Some(anew(minted.as_deref(), *prompt)),
-            Begin::Restart { id, prompt } => Some(anew(Some(id), *prompt)),
+            Begin::Fresh { minted, first_message } => Some(anew(minted.as_deref(), *first_message)),
+            Begin::Restart { id, first_message } => Some(anew(Some(id), *first_message)),
             Begin::Resume { id } => self.resume(argv, id),
             Begin::AsTyped { .. } => Some(argv.to_vec()),
         }

@@ -3,7 +3,7 @@
 //! A [`Grammar`] is what abide knows of an agent's arguments; what it does not know is passed on untouched. Nothing here
 //! touches the disk or knows one agent from another.
 
-use abide_model::conversation::Typed;
+use abide_model::conversation::{FirstMessage, Typed};
 
 /// Where the id goes in a template.
 pub(crate) const ID: &str = "{id}";
@@ -136,9 +136,10 @@ impl Grammar {
         }
     }
 
-    /// `argv` without anything that chooses a conversation, and with the first message only if `prompt`.
-    pub fn plain(&self, argv: &[String], prompt: bool) -> Vec<String> {
-        self.without(argv, |role| role.chooses() || (role == Role::FirstTurn && !prompt))
+    /// `argv` without anything that chooses a conversation.
+    pub fn plain(&self, argv: &[String], first_message: FirstMessage) -> Vec<String> {
+        let left_out = |role| role == Role::FirstTurn && first_message == FirstMessage::LeftOut;
+        self.without(argv, |role| role.chooses() || left_out(role))
     }
 
     /// `argv` going on with conversation `id`, or as `template` says otherwise.
@@ -147,7 +148,7 @@ impl Grammar {
             return None;
         }
         let filled: Vec<String> = template.iter().map(|word| word.replace(ID, id)).collect();
-        Some(self.append(self.plain(argv, false), filled.iter().map(String::as_str)))
+        Some(self.append(self.plain(argv, FirstMessage::LeftOut), filled.iter().map(String::as_str)))
     }
 
     /// `argv` and `more`, which goes before the agent's own `--`: behind it it would be taken for a prompt.

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use abide_agents::{Agent, Begin, Chosen, Fatal, KNOWN, Typed, agent, for_session};
+use abide_model::conversation::FirstMessage::{LeftOut, Said};
 use abide_model::session::Described;
 use proptest::prelude::*;
 
@@ -210,15 +211,15 @@ fn what_is_decided_is_what_is_spelled() {
     let own = argv(&format!("claude --continue --session-id {A} hello"));
     let spelled = |begin: Begin| line(&claude.command(&own, &begin).unwrap());
     assert_eq!(spelled(Begin::AsTyped { id: None }), line(&own));
-    let fresh = |prompt| Begin::Fresh { minted: Some(B.into()), prompt };
-    assert_eq!(spelled(fresh(true)), format!("claude hello --session-id {B}"));
-    assert_eq!(spelled(fresh(false)), format!("claude --session-id {B}"));
-    let restart = |prompt| Begin::Restart { id: A.into(), prompt };
-    assert_eq!(spelled(restart(true)), format!("claude hello --session-id {A}"));
-    assert_eq!(spelled(restart(false)), format!("claude --session-id {A}"));
+    let fresh = |first_message| Begin::Fresh { minted: Some(B.into()), first_message };
+    assert_eq!(spelled(fresh(Said)), format!("claude hello --session-id {B}"));
+    assert_eq!(spelled(fresh(LeftOut)), format!("claude --session-id {B}"));
+    let restart = |first_message| Begin::Restart { id: A.into(), first_message };
+    assert_eq!(spelled(restart(Said)), format!("claude hello --session-id {A}"));
+    assert_eq!(spelled(restart(LeftOut)), format!("claude --session-id {A}"));
     assert_eq!(spelled(Begin::Resume { id: A.into() }), format!("claude --resume {A}"));
     let prompted = argv("claude -- --why");
-    let fresh = claude.command(&prompted, &fresh(true)).unwrap();
+    let fresh = claude.command(&prompted, &fresh(Said)).unwrap();
     assert_eq!(line(&fresh), format!("claude --session-id {B} -- --why"), "behind -- it would be a prompt");
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use abide_agents::{Begin, FirstTurn, Prepared, Situation, agent, prepare};
+use abide_model::conversation::FirstMessage::Said;
 use abide_model::session::Origin;
 use abide_model::{Conversation, Extra, Timestamp};
 
@@ -124,7 +125,7 @@ fn an_agent_that_takes_no_id_is_found_again_by_what_it_wrote() {
         let fixture = Fixture::new(name);
         let mut session =
             Remembered::new(&fixture, name, if name == "codex" { &["codex"] } else { &["kimi"] });
-        assert_eq!(session.start(&[]).begin.decision, Begin::Fresh { minted: None, prompt: true });
+        assert_eq!(session.start(&[]).begin.decision, Begin::Fresh { minted: None, first_message: Said });
         let transcript = fixture.write("proj", A);
         let found = session.start(&[]);
         assert_eq!(found.begin.reason, "jsonl_discovery", "{name}");

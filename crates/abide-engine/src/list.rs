@@ -18,7 +18,7 @@ use abide_wire::protocol::StatusReply;
 use serde::Serialize;
 
 use crate::conversation::current::{self, LookDepth};
-use crate::end::finish;
+use crate::end::{finish, session_end};
 use crate::running::processes::{Leftover, SessionProcesses};
 use crate::running::protection::Judge;
 use crate::running::{connect, keepers, liveness};
@@ -312,7 +312,7 @@ fn merge(row: &mut InstanceRow, status: StatusReply) {
             session.question = activity.question;
             session.is_waiting_shell = activity.is_waiting_shell;
         }
-        let exit = live.exit.map(|exit| finish::exit_of(exit, None, false).to_string());
+        let exit = live.exit.map(|exit| finish::exit_of(exit, clock::now()).to_string());
         // What its record says is of an earlier start, or of one that was given up too soon.
         session.exit = exit;
     }
@@ -346,8 +346,7 @@ fn note_recorded(row: &mut InstanceRow, instance_dir: &InstanceDir) {
         let session = &mut row.sessions[at];
         session.created = session.created.or(recorded.started_ms.map(finish::moment));
         if session.pid.is_none() && session.exit.is_none() {
-            let exit = recorded.exit.map(|exit| finish::exit_of(exit, recorded.ended_ms, recorded.stopped));
-            session.exit = exit.map(|exit| exit.to_string());
+            session.exit = session_end::exit_of(recorded).map(|exit| exit.to_string());
         }
     }
 }

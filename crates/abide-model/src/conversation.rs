@@ -217,6 +217,20 @@ impl<'a> Discovery<'a> {
     }
 }
 
+/// What becomes of the first message in a session's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstMessage {
+    Said,
+    /// It may have been said before, and would run again unseen.
+    LeftOut,
+}
+
+impl FirstMessage {
+    fn left_out_if(was_said: bool) -> Self {
+        if was_said { Self::LeftOut } else { Self::Said }
+    }
+}
+
 /// How to start a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begin {
@@ -224,19 +238,13 @@ pub enum Begin {
     Fresh {
         /// The id it is given, if the agent takes one.
         minted: Option<String>,
-        /// Whether the first message in the arguments is said. One that may have been said before is not: nobody may be
-        /// there to see it run again.
-        prompt: bool,
+        first_message: FirstMessage,
     },
     /// In an existing conversation.
     Resume { id: String },
     /// In the conversation it was given, with the same id again, because there is nothing to resume: nothing was said yet,
     /// or it is gone.
-    Restart {
-        id: String,
-        /// Whether the first message in the arguments is said.
-        prompt: bool,
-    },
+    Restart { id: String, first_message: FirstMessage },
     /// Exactly as the operator's arguments say.
     AsTyped {
         /// The conversation they name.
@@ -294,7 +302,10 @@ fn go_on(facts: &Beginning<'_>, bound: BoundConversation<'_>) -> Decided<Begin> 
         Located::Missing => {
             let reason = if bound.seen { reason::TRANSCRIPT_GONE } else { reason::NO_TRANSCRIPT_YET };
             match facts.minted {
-                Some(_) => Decided::new(Begin::Restart { id, prompt: !bound.seen }, reason),
+                Some(_) => Decided::new(
+                    Begin::Restart { id, first_message: FirstMessage::left_out_if(bound.seen) },
+                    reason,
+                ),
                 None => fresh(facts, reason),
             }
         }
@@ -323,7 +334,10 @@ fn anew(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
 
 fn fresh(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
     let minted = facts.minted.map(str::to_owned);
-    Decided::new(Begin::Fresh { minted, prompt: !facts.started_before }, reason)
+    Decided::new(
+        Begin::Fresh { minted, first_message: FirstMessage::left_out_if(facts.started_before) },
+        reason,
+    )
 }
 
 /// A conversation that a session was seen in, and how.

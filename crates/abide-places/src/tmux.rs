@@ -256,13 +256,14 @@ impl TmuxServer {
         self.ask(&[words(["kill-pane", "-t", pane])], TO_TELL).map(drop)
     }
 
-    /// What a pane shows, with colours; with all that scrolled off, if that is wanted.
-    pub fn capture(&self, pane: &str, scrollback: bool) -> Result<Vec<u8>, RunError> {
-        let mut capture = words(["capture-pane", "-p", "-e", "-t", pane]);
-        if scrollback {
-            capture.extend(words(["-S", "-"]));
-        }
-        self.ask(&[capture], TO_TELL)
+    /// What a pane shows, with colours.
+    pub fn capture(&self, pane: &str) -> Result<Vec<u8>, RunError> {
+        self.ask(&[words(["capture-pane", "-p", "-e", "-t", pane])], TO_TELL)
+    }
+
+    /// The same, after all that scrolled off.
+    pub fn capture_scrollback(&self, pane: &str) -> Result<Vec<u8>, RunError> {
+        self.ask(&[words(["capture-pane", "-p", "-e", "-t", pane, "-S", "-"])], TO_TELL)
     }
 
     /// Pastes the contents of a file into a pane, as a paste if the program there wants to know.

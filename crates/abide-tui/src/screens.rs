@@ -16,7 +16,7 @@ use crate::line::{Line, Tone, table};
 use crate::page::PageChoice;
 
 pub use come_back::{ComeBack, ComeBackCandidate, LaunchSubject, StartNew, come_back, come_back_page};
-pub use confirm::{Confirm, confirm, confirm_page};
+pub use confirm::{Confirm, Confirmation, confirm, confirm_page};
 pub use evidence::{evidence_items, summary};
 pub use exit::{WorkShown, at_risk_page, exit_page, session_ended};
 pub use leaving::{

@@ -13,7 +13,8 @@ use abide_term::input::key_stream::KeyStream;
 use abide_tui::page::Page;
 use abide_tui::press::press;
 use abide_tui::screens::{
-    self, AskedBy, ComeBack, HostRepo, LeavingDecision, LeavingStep, Preserved, StartNew, WorkShown,
+    self, AskedBy, ComeBack, Confirmation, HostRepo, LeavingDecision, LeavingStep, Preserved, StartNew,
+    WorkShown,
 };
 use abide_tui::{Ask, Surface, plain};
 
@@ -185,7 +186,7 @@ fn where_nobody_can_be_asked_nothing_is_lost() {
         LeavingDecision::Leave(vec![Parting::Detach; 6])
     );
     assert_eq!(screens::leaving(&nobody, &[]), LeavingDecision::Leave(vec![]));
-    assert_eq!(screens::confirm(&nobody, &demo::question()), None);
+    assert_eq!(screens::confirm(&nobody, &demo::question()), Confirmation::Unanswered);
 }
 
 struct Typed(Vec<&'static str>);

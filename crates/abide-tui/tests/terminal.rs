@@ -172,7 +172,7 @@ fn a_stopped_dialog_comes_back() {
     signal(pid, "-CONT");
     terminal.wait_for("▸ n");
     terminal.keys(&["y"]);
-    assert_given_back(&terminal, "answer: Some(true)");
+    assert_given_back(&terminal, "answer: Yes");
 }
 
 fn what_was_typed_before_is_no_answer() {
@@ -185,7 +185,7 @@ fn what_was_typed_before_is_no_answer() {
     sandbox.write("work/go", "");
     terminal.wait_for("▸ n");
     terminal.keys(&["Enter"]);
-    terminal.wait_for("answer: Some(false)");
+    terminal.wait_for("answer: No");
 }
 
 fn plain_text_asks_the_same() {
@@ -216,7 +216,7 @@ fn a_small_terminal_is_asked_in_plain_text() {
     let terminal = open(&sandbox, (79, 40), "confirm", "here");
     terminal.wait_for("Your choice [Enter = 1]:");
     terminal.keys(&["2", "Enter"]);
-    terminal.wait_for("answer: Some(true)");
+    terminal.wait_for("answer: Yes");
 }
 
 fn a_failed_dialog_becomes_plain_text() {

@@ -49,7 +49,7 @@ pub(crate) fn prepare(
     let mut notices: Vec<String> =
         agent_environment::differences(&setup, described).chain(start.restore(env)).collect();
     let prepared = start.decide()?;
-    notices.extend(notice(&session.name, session.generation > 1, &prepared));
+    notices.extend(notice(&session.name, EarlierRuns::before(session.generation), &prepared));
     if let Begin::Resume { id } = &prepared.begin.decision {
         start.keep(id, &prepared);
         if setup.continue_turn || ctx.continue_turn {
@@ -114,7 +114,7 @@ pub fn forecast(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<ResumeFo
         if let Some(bound) = binding(&prepared) {
             claims.suppose((instance.id, session.id), bound);
         }
-        forecast.notices.extend(notice(&session.name, true, &prepared));
+        forecast.notices.extend(notice(&session.name, EarlierRuns::Some, &prepared));
         forecast.sessions.push((session.name.clone(), Some(prepared.begin.decision)));
     }
     Ok(forecast)
@@ -318,8 +318,21 @@ fn put_back(name: &str, restored: &RestoredTranscript) -> Vec<String> {
     notices
 }
 
+/// Whether a session has run before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EarlierRuns {
+    Some,
+    None,
+}
+
+impl EarlierRuns {
+    fn before(generation: u64) -> Self {
+        if generation > 1 { Self::Some } else { Self::None }
+    }
+}
+
 /// What the operator should know about how the session `name` was started.
-fn notice(name: &str, started_before: bool, prepared: &Prepared) -> Option<String> {
+fn notice(name: &str, earlier: EarlierRuns, prepared: &Prepared) -> Option<String> {
     let choose = "`abide conversations` lists them, `abide load --adopt ID` continues one";
     match &*prepared.begin.reason {
         _ if prepared.torn => {
@@ -340,7 +353,7 @@ fn notice(name: &str, started_before: bool, prepared: &Prepared) -> Option<Strin
         reason::CANNOT_RESUME => {
             Some(format!("{name} has no option to resume a conversation, so it starts a new one"))
         }
-        reason::NOT_DESCRIBED if started_before => Some(format!(
+        reason::NOT_DESCRIBED if earlier == EarlierRuns::Some => Some(format!(
             "abide does not know how {name} resumes a conversation, so it starts a new one; set `agents.{name}.resume` and `agents.{name}.id` in the configuration"
         )),
         _ => None,

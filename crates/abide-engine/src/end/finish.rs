@@ -336,13 +336,13 @@ pub(crate) fn moment(ms: u64) -> Timestamp {
     Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
-pub(crate) fn exit_of(exit: ProcessExit, ended_ms: Option<u64>, stopped: bool) -> SessionExit {
+/// The end of a session that ended by itself.
+pub(crate) fn exit_of(exit: ProcessExit, at: Timestamp) -> SessionExit {
     let (code, signal) = match exit {
         ProcessExit::Code(code) => (Some(code), None),
         ProcessExit::Signal(signal) => (None, Some(signal)),
     };
-    let at = ended_ms.and_then(|ms| i64::try_from(ms).ok()).map_or_else(clock::now, Timestamp);
-    SessionExit { code, signal, stopped, at, why: None, cut: None, extra: Extra::new() }
+    SessionExit { code, signal, stopped: false, at, why: None, cut: None, extra: Extra::new() }
 }
 
 /// Makes sure that nothing runs of what is about to be removed.

@@ -6,6 +6,7 @@ use abide_agents::activity::ended_in;
 use abide_model::session::SessionExit;
 use abide_model::session_end::{self, Interruption, LastActivity, Meaning, SessionEnd};
 use abide_model::{Decided, Instance, Session, Timestamp};
+use abide_sys::clock;
 use abide_wire::exit_record::{ExitRecord, RecordedSession};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::last_seen::{LastSeen, LastSeenAll};
@@ -49,8 +50,9 @@ pub(crate) fn of(
     Some(meaning(session, recorded, record, &last, &exit_of(recorded)?))
 }
 
-fn exit_of(recorded: &RecordedSession) -> Option<SessionExit> {
-    recorded.exit.map(|exit| finish::exit_of(exit, recorded.ended_ms, recorded.stopped))
+pub(crate) fn exit_of(recorded: &RecordedSession) -> Option<SessionExit> {
+    let at = recorded.ended_ms.map_or_else(clock::now, finish::moment);
+    recorded.exit.map(|exit| SessionExit { stopped: recorded.stopped, ..finish::exit_of(exit, at) })
 }
 
 fn meaning(

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::FirstMessage::{LeftOut, Said};
 use super::*;
 
 const NEW: &str = "new";
@@ -28,7 +29,7 @@ fn restarted() -> Beginning<'static> {
 
 /// Anew, without saying the first message once more.
 fn fresh() -> Begin {
-    Begin::Fresh { minted: Some(NEW.to_owned()), prompt: false }
+    Begin::Fresh { minted: Some(NEW.to_owned()), first_message: LeftOut }
 }
 
 fn resume(id: &str) -> Begin {
@@ -62,7 +63,7 @@ fn expect(facts: &Beginning<'_>, decision: Begin, reason: &str) {
 fn a_first_start_is_fresh_whatever_lies_on_disk() {
     let candidates = [candidate("a", "/proj", 200)];
     let first = Beginning { started_before: false, candidates: &candidates, ..restarted() };
-    let anew = |minted: Option<&str>| Begin::Fresh { minted: minted.map(str::to_owned), prompt: true };
+    let anew = |minted: Option<&str>| Begin::Fresh { minted: minted.map(str::to_owned), first_message: Said };
     expect(&first, anew(Some(NEW)), "fresh_session");
     expect(&Beginning { minted: None, ..first }, anew(None), "fresh_session");
 }
@@ -72,15 +73,15 @@ fn a_bound_conversation_is_gone_on_with_by_what_is_known_of_its_transcript() {
     let found = Located::Found("/t.jsonl".into());
     let unknown = Located::Unknown("a database".to_owned());
     let missing = Located::Missing;
-    let again = |prompt| Begin::Restart { id: OLD.to_owned(), prompt };
-    let none = Begin::Fresh { minted: None, prompt: false };
+    let again = |first_message| Begin::Restart { id: OLD.to_owned(), first_message };
+    let none = Begin::Fresh { minted: None, first_message: LeftOut };
     for (located, seen, minted, can_resume, decision, reason) in [
         (&found, true, Some(NEW), true, resume(OLD), "conversation_data_present"),
         (&found, false, None, true, resume(OLD), "conversation_data_present"),
         (&unknown, false, Some(NEW), true, resume(OLD), "transcript_unverified"),
         (&unknown, false, None, true, resume(OLD), "transcript_unverified"),
-        (&missing, false, Some(NEW), true, again(true), "no_transcript_yet"),
-        (&missing, true, Some(NEW), true, again(false), "transcript_gone"),
+        (&missing, false, Some(NEW), true, again(Said), "no_transcript_yet"),
+        (&missing, true, Some(NEW), true, again(LeftOut), "transcript_gone"),
         (&missing, false, None, true, none.clone(), "no_transcript_yet"),
         (&missing, true, None, true, none.clone(), "transcript_gone"),
         (&found, true, None, false, none.clone(), "agent_cannot_resume"),
@@ -130,7 +131,7 @@ fn an_id_that_a_wrapper_did_not_pass_on_gives_way_to_what_was_written() {
         out_of_reach: false,
     });
     let facts = Beginning { bound, candidates: &candidates, ..restarted() };
-    let again = Begin::Restart { id: OLD.to_owned(), prompt: true };
+    let again = Begin::Restart { id: OLD.to_owned(), first_message: Said };
     expect(&facts, again.clone(), "no_transcript_yet");
     let wrapped = Beginning { wrapped: true, ..facts };
     expect(&wrapped, resume("b"), "jsonl_discovery");
@@ -166,7 +167,7 @@ fn what_was_asked_for_and_never_spoken_to_is_asked_for_again() {
     let as_typed = Begin::AsTyped { id: Some(OLD.to_owned()) };
     for (seen, decision, reason) in [
         (false, as_typed, "as_typed"),
-        (true, Begin::Restart { id: OLD.to_owned(), prompt: false }, "transcript_gone"),
+        (true, Begin::Restart { id: OLD.to_owned(), first_message: LeftOut }, "transcript_gone"),
     ] {
         let bound =
             Some(BoundConversation { id: OLD, located: &located, seen, held: false, out_of_reach: false });
@@ -260,7 +261,7 @@ fn a_command_that_is_no_conversation_runs_as_it_is() {
 #[test]
 fn what_is_bound_says_how_it_became_known() {
     assert_eq!(fresh().binding(), Some((NEW, Origin::Minted)));
-    assert_eq!(Begin::Fresh { minted: None, prompt: true }.binding(), None);
+    assert_eq!(Begin::Fresh { minted: None, first_message: Said }.binding(), None);
     assert_eq!(resume("x").binding(), Some(("x", Origin::Discovered)));
     assert_eq!(Begin::AsTyped { id: Some("x".into()) }.binding(), Some(("x", Origin::Adopted)));
 }

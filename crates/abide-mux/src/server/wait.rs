@@ -11,6 +11,7 @@ use abide_wire::session::{ProcessExit, SessionId};
 use crate::server::Server;
 use crate::server::client::ClientId;
 use crate::session::MuxSession;
+use crate::session::activity::Idleness;
 
 /// The most requests that may be waiting at a time.
 const MAX_WAITS: usize = 1024;
@@ -32,9 +33,10 @@ impl Waiting {
         let session = sessions.iter().find(|session| session.id == self.session);
         let quiet_at = match (&self.until, session) {
             (Until::Idle { quiet_ms, background }, Some(session)) => {
-                match session.watching.is_idle(*background) {
-                    None => session.last_output().checked_add(Duration::from_millis(*quiet_ms)),
-                    Some(idle) => session.watching.unaware_until(now).filter(|_| idle),
+                match session.watching.idleness(*background) {
+                    Idleness::Unknown => session.last_output().checked_add(Duration::from_millis(*quiet_ms)),
+                    Idleness::Idle => session.watching.unaware_until(now),
+                    Idleness::Working => None,
                 }
             }
             (Until::Echoed { quiet_ms }, Some(session)) => {
@@ -56,9 +58,12 @@ impl Waiting {
             }
             Until::NeedsInput => (session.watching.doing() == Doing::NeedsInput, None),
             Until::Idle { quiet_ms, background } => {
-                let quiet = session.quiet_for(now) >= Duration::from_millis(*quiet_ms);
-                let aware = || session.watching.unaware_until(now).is_none();
-                (session.watching.is_idle(*background).map_or(quiet, |idle| idle && aware()), None)
+                let reached = match session.watching.idleness(*background) {
+                    Idleness::Unknown => session.quiet_for(now) >= Duration::from_millis(*quiet_ms),
+                    Idleness::Idle => session.watching.unaware_until(now).is_none(),
+                    Idleness::Working => false,
+                };
+                (reached, None)
             }
             Until::Text { pattern } => {
                 let line = find(session, pattern, &mut self.searched_to);

@@ -120,7 +120,7 @@ impl SessionInPane {
 
     /// Keeps what the terminal shows for the next run. A pane that was taken away has nothing to show any more.
     fn save_past(&self) {
-        let Ok(captured) = self.server.capture(&self.name, true) else { return };
+        let Ok(captured) = self.server.capture_scrollback(&self.name) else { return };
         let drawing = drawing(captured.trim_ascii_end());
         let path = self.instance_dir.scrollback(&self.order.spec.id);
         if let Err(error) = atomic::write_path(&path, &drawing, 0o600, Durability::Synced) {

@@ -238,7 +238,11 @@ impl Substrate for Tmux {
 
     fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, NoAnswer> {
         let pane = self.pane(session)?;
-        let captured = self.server.capture(&pane.id, ask.scrollback).map_err(|error| self.trouble(error))?;
+        let captured = match ask.scrollback {
+            true => self.server.capture_scrollback(&pane.id),
+            false => self.server.capture(&pane.id),
+        };
+        let captured = captured.map_err(|error| self.trouble(error))?;
         let drawing = drawing(&captured);
         let mut reply = snapshot::drawn_by(session, size(&pane), &drawing, ask)?;
         reply.cursor =

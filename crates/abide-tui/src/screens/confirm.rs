@@ -20,20 +20,32 @@ pub struct Confirm {
     pub no: String,
 }
 
-/// Asks. No is the default; `None` means that nobody answered, which is not a no to be remembered.
-pub fn confirm(ask: &Ask, question: &Confirm) -> Option<bool> {
+/// The answer to a [`Confirm`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    Yes,
+    No,
+    /// The dialog was cancelled, or had no terminal. Not a no to be remembered.
+    Unanswered,
+}
+
+/// Asks. No is the default.
+pub fn confirm(ask: &Ask, question: &Confirm) -> Confirmation {
     ask.begin().page(&confirm_page(question))
 }
 
 /// The question as a page.
-pub fn confirm_page(question: &Confirm) -> Page<Option<bool>> {
-    let choice =
-        |key, label: &str, answer| PageChoice { key: Some(key), ..PageChoice::new(label, Some(answer)) };
+pub fn confirm_page(question: &Confirm) -> Page<Confirmation> {
+    let choice = |key, label: &str, answer| PageChoice { key: Some(key), ..PageChoice::new(label, answer) };
+    let cancel = (Confirmation::Unanswered, "cancel");
     Page {
         about: vec![Line::toned(Tone::Strong, &question.question)],
         list: question.list.clone(),
         notes: question.note.iter().map(|note| Line::toned(Tone::Warn, note)).collect(),
-        choices: vec![choice('n', &question.no, false), choice('y', &question.yes, true)],
-        ..Page::new(&question.title, (None, "cancel"), (None, "cancel"))
+        choices: vec![
+            choice('n', &question.no, Confirmation::No),
+            choice('y', &question.yes, Confirmation::Yes),
+        ],
+        ..Page::new(&question.title, cancel, cancel)
     }
 }

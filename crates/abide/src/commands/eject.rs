@@ -7,7 +7,7 @@ use abide_model::evidence::{self, Verdict};
 use abide_model::status::Ending;
 use abide_model::{Instance, Safe};
 use abide_tui::Ask;
-use abide_tui::screens::{Confirm, confirm, evidence_items};
+use abide_tui::screens::{Confirm, Confirmation, confirm, evidence_items};
 
 use super::prune::held;
 use super::{ended, stop};
@@ -96,5 +96,5 @@ fn confirmed(instance: &Instance, spare_daemons: bool, context: &Context) -> Ver
         yes: "End it and remove all of this".to_owned(),
         no: "Leave it as it is".to_owned(),
     };
-    Ok(confirm(&Ask::here(), &asked) == Some(true))
+    Ok(confirm(&Ask::here(), &asked) == Confirmation::Yes)
 }

@@ -46,6 +46,15 @@ const REGISTRY: &str = "registry";
 /// Return, as programs see it that ask for unambiguous keys.
 const ENTER: &[u8] = b"\x1b[13u";
 
+/// Whether a session works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idleness {
+    Idle,
+    Working,
+    /// There is only its output to judge by.
+    Unknown,
+}
+
 /// What is known of one session's activity.
 pub(crate) struct Watching {
     watcher: Option<Box<dyn Watcher>>,
@@ -155,15 +164,18 @@ impl Watching {
         self.starting.is_none()
     }
 
-    /// Whether the session does not work; `None` if there is only its output to judge by.
-    pub fn is_idle(&self, background: Background) -> Option<bool> {
+    pub fn idleness(&self, background: Background) -> Idleness {
         if self.starting.is_some() {
-            return Some(false);
+            return Idleness::Working;
         }
         let told = self.belief.source.is_some_and(|source| source != Source::Processes);
         let waits = background == Background::Ignored
             && model::is_only_background(self.doing(), self.evidence.iter().map(|one| one.says));
-        told.then_some(waits || self.doing() != Doing::Working)
+        match waits || self.doing() != Doing::Working {
+            _ if !told => Idleness::Unknown,
+            true => Idleness::Idle,
+            false => Idleness::Working,
+        }
     }
 
     /// What is wrong with the answer to one who waited for the session to be idle.
@@ -305,7 +317,7 @@ impl Server {
     /// Looks at every session about which something may be new: a client asks.
     pub fn look_closely(&mut self) {
         let is_open = |watching: &Watching| {
-            watching.look_at().is_some() || watching.is_idle(Background::Counts).is_none()
+            watching.look_at().is_some() || watching.idleness(Background::Counts) == Idleness::Unknown
         };
         self.look_where(|watching| watching.watcher.is_some() || is_open(watching));
     }

@@ -25,7 +25,7 @@ impl Tmux {
             let at = now.checked_sub(heard.at.age(clock::now())).unwrap_or(now);
             watcher.hear(&heard.report, at);
         }
-        let captured = self.server.capture(&pane.id, false).ok()?;
+        let captured = self.server.capture(&pane.id).ok()?;
         let drawn =
             snapshot::drawn_by(&session, size(pane), &drawing(&captured), &Snapshot::default()).ok()?;
         let seen = watcher.look(&WatcherInput { now, title: &pane.title, screen: Some(&drawn.lines) });
