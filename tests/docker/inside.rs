@@ -4,7 +4,11 @@ use std::fs;
 
 use abide_model::ladder::Tier;
 use abide_model::liveness::SupervisorLock;
+use abide_wire::exit_record::ExitRecord;
+use abide_wire::given_names::given_names;
 use abide_wire::instance_dir::InstanceDir;
+use abide_wire::last_seen::LastSeenAll;
+use abide_wire::socket;
 use abide_wire::supervisor_lock::supervisor_lock;
 
 use crate::contained::Contained;
@@ -57,4 +61,24 @@ fn it_cannot_replace_or_remove_a_lock_that_the_host_tests() {
     assert!(
         dir.locks().iter().all(|lock| lock.metadata().is_ok_and(|found| found.is_file() && found.len() == 0))
     );
+}
+
+#[test]
+fn what_it_puts_in_place_of_its_state_is_neither_followed_nor_waited_for() {
+    let it = Contained::new();
+    let secret =
+        it.sandbox.write("secret", r#"{"names": {"s1": "secret"}, "generation": 1, "sessions": {}}"#);
+    it.up(Tier::Recreate);
+    let dir = InstanceDir::new(it.dir());
+    it.sh(&format!(
+        "cd '{}'; rm -f exit.json layout.json last-seen.json; mkfifo exit.json; ln -s '{}' layout.json
+         truncate -s 1T last-seen.json; cd ../run; mv sock real; ln -s real sock",
+        dir.state_dir().display(),
+        secret.display(),
+    ))
+    .ok();
+    assert!(ExitRecord::read(&dir).is_err());
+    assert!(given_names(&dir).is_empty());
+    assert_eq!(LastSeenAll::read(&dir, 0), LastSeenAll::default());
+    assert!(socket::connect(&dir.run_dir()).is_err());
 }

@@ -2,13 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use abide_model::Timestamp;
 use abide_model::conversation::{Located, TranscriptCandidate};
-use rustix::fs::OFlags;
+pub(crate) use abide_sys::untrusted::open;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -178,13 +177,6 @@ fn timestamp(at: SystemTime) -> Option<Timestamp> {
     i64::try_from(since.as_millis()).ok().map(Timestamp)
 }
 
-/// Opens the file at `path`. What was a file a moment ago may be a link or a pipe by now; neither is followed or waited
-/// for.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits();
-    fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)
-}
-
 /// The first bytes of the plain file at `path`.
 pub(crate) fn head(path: &Path) -> FileResult<Vec<u8>> {
     let read = |file: File| {
@@ -198,7 +190,7 @@ pub(crate) fn head(path: &Path) -> FileResult<Vec<u8>> {
 pub(crate) fn is_torn(path: &Path) -> bool {
     const TAIL: u64 = 1024 * 1024;
     let tail = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = open(path)?;
         let from = file.metadata()?.len().saturating_sub(TAIL);
         file.seek(io::SeekFrom::Start(from))?;
         let mut bytes = Vec::new();

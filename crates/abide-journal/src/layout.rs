@@ -10,6 +10,8 @@ use abide_wire::session::TerminalSize;
 
 /// The ring begins after this many bytes.
 pub const HEADER_LEN: u64 = 4096;
+/// No setting makes a ring larger. One that is would be read for hours.
+const MAX_CAPACITY: u64 = 1 << 30;
 /// How many changes of size are remembered.
 pub const MAX_RESIZES: u64 = 250;
 
@@ -105,7 +107,8 @@ impl Header {
             resizes: u64_at(page, RESIZES),
         };
         let whole = header.capacity.checked_add(HEADER_LEN) == Some(file_len);
-        if !whole || header.capacity < crate::MIN_CAPACITY || !header.capacity.is_multiple_of(crate::PAGE) {
+        let capacities = crate::MIN_CAPACITY..=MAX_CAPACITY;
+        if !whole || !capacities.contains(&header.capacity) || !header.capacity.is_multiple_of(crate::PAGE) {
             return Err("its length is not what it says");
         }
         // Room for arithmetic on positions; a terminal at full speed needs centuries to get there.

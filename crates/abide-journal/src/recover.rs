@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use abide_sys::untrusted;
 use abide_wire::session::TerminalSize;
 
 use crate::checkpoint::{self, Checkpoint};
@@ -67,9 +68,9 @@ impl From<io::Error> for RecoverError {
 impl Recovered {
     /// Reads the journal at `path`.
     pub fn read(path: &Path) -> Result<Self, RecoverError> {
-        let file = File::open(path)?;
+        let file = untrusted::open(path)?;
         let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.len() < HEADER_LEN {
+        if metadata.len() < HEADER_LEN {
             return Err(RecoverError::Foreign("it is too short"));
         }
         let mut page = vec![0; HEADER_LEN as usize];

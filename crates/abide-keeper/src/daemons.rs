@@ -8,6 +8,7 @@ use std::{fmt, io};
 use abide_model::{Liveness, Pid, ProcessIdentity};
 use abide_sys::atomic::{self, Durability};
 use abide_sys::process::{self, Stat, command_line, descendants};
+use abide_sys::untrusted;
 use abide_wire::capsule_part::CapsulePart;
 use abide_wire::instance_dir::InstanceDir;
 
@@ -64,7 +65,7 @@ pub fn spare(instance_dir: &InstanceDir, processes: &[ProcessIdentity]) -> io::R
 
 /// What was spared of the instance, the dead among it.
 pub fn spared(instance_dir: &InstanceDir) -> Vec<ProcessIdentity> {
-    let text = std::fs::read(instance_dir.spared()).unwrap_or_default();
+    let text = untrusted::read(&instance_dir.spared()).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

@@ -12,3 +12,4 @@ pub mod process;
 pub mod run;
 pub mod signals;
 pub mod terminal;
+pub mod untrusted;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use abide_model::{Pid, ProcessIdentity};
 use abide_sys::atomic::{self, Durability};
-use abide_sys::{clock, process};
+use abide_sys::{clock, process, untrusted};
 use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
@@ -88,7 +88,7 @@ pub struct RecordedSession {
 impl ExitRecord {
     /// Reads the record of `instance_dir`; `None` where no keeper ever ran.
     pub fn read(instance_dir: &InstanceDir) -> io::Result<Option<Self>> {
-        match std::fs::read(instance_dir.exit_record()) {
+        match untrusted::read(&instance_dir.exit_record()) {
             Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(err) => Err(err),

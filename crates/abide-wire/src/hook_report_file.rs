@@ -1,11 +1,10 @@
 //! What hooks report about conversations, for the process that binds sessions to them: one JSON object per line.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 
 use abide_model::watching::HookReport;
 use abide_sys::atomic::{self, Durability};
+use abide_sys::untrusted;
 
 use crate::instance_dir::InstanceDir;
 use crate::session::SessionId;
@@ -26,7 +25,7 @@ pub fn append_turn(instance_dir: &InstanceDir, session: &SessionId, generation: 
     let at = abide_sys::clock::now().0;
     let line = serde_json::json!({ "generation": generation, "session": session, "at": at });
     let append = || {
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(instance_dir.turns())?;
+        let mut file = untrusted::append(&instance_dir.turns())?;
         file.write_all(format!("{line}\n").as_bytes())
     };
     if let Err(err) = append() {
@@ -36,9 +35,9 @@ pub fn append_turn(instance_dir: &InstanceDir, session: &SessionId, generation: 
 
 fn try_append(instance_dir: &InstanceDir, report: &HookReport, conversation: &str) -> io::Result<()> {
     let path = instance_dir.conversations();
-    let earlier = match fs::read_to_string(&path) {
+    let earlier = match untrusted::read(&path) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
-        read => read.unwrap_or_default(),
+        read => String::from_utf8_lossy(&read.unwrap_or_default()).into_owned(),
     };
     let own = |line: &&str| {
         let line: Option<serde_json::Value> = serde_json::from_str(line).ok();
@@ -69,13 +68,15 @@ fn try_append(instance_dir: &InstanceDir, report: &HookReport, conversation: &st
         let text = format!("{kept}\n{line}\n");
         return atomic::write_path(&path, text.as_bytes(), 0o600, Durability::Synced);
     }
-    let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+    let mut file = untrusted::append(&path)?;
     // Not brought to disk here: every screen would wait for it.
     file.write_all(format!("{line}\n").as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn report(session: u32, conversation: &str) -> HookReport {

@@ -5,7 +5,7 @@ use std::io;
 
 use abide_model::Doing;
 use abide_sys::atomic::{self, Durability};
-use abide_sys::clock;
+use abide_sys::{clock, untrusted};
 use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
@@ -42,7 +42,7 @@ pub struct LastSeenAll {
 impl LastSeenAll {
     /// What is written down about run `generation`; nothing if that is about another run or cannot be read.
     pub fn read(instance_dir: &InstanceDir, generation: u64) -> Self {
-        let read = std::fs::read(instance_dir.last_seen()).ok();
+        let read = untrusted::read(&instance_dir.last_seen()).ok();
         let read = read.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         let empty = Self { generation, sessions: BTreeMap::new() };
         read.filter(|all| all.generation == generation).unwrap_or(empty)

@@ -13,7 +13,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use abide_model::Pid;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::{
     RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
@@ -54,10 +54,17 @@ pub fn unbind(run_dir: &Path, file: SocketFile) -> io::Result<()> {
     }
 }
 
-/// Connects to the socket in `run_dir`, provided that it is served by our own user.
+/// Connects to the socket in `run_dir`, provided that it is there, and not a link to another, and is served by our own user.
 pub fn connect(run_dir: &Path) -> io::Result<UnixStream> {
-    let dir = open_dir(run_dir)?;
-    let stream = UnixStream::connect(short_path(&dir))?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let socket = rustix::fs::openat(open_dir(run_dir)?, SOCKET_NAME, flags, Mode::empty())?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&socket)?.st_mode) != FileType::Socket {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "what is in the place of the socket is none",
+        ));
+    }
+    let stream = UnixStream::connect(format!("/proc/self/fd/{}", socket.as_raw_fd()))?;
     require_own_user(&stream)?;
     Ok(stream)
 }
@@ -156,6 +163,19 @@ mod tests {
         let mut byte = [0];
         server.read_exact(&mut byte).unwrap();
         assert_eq!(&byte, b"x");
+    }
+
+    #[test]
+    fn what_a_link_in_place_of_the_socket_points_to_is_not_connected_to() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (listener, _) = bind(other.path()).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        std::os::unix::fs::symlink(other.path().join(SOCKET_NAME), dir.path().join(SOCKET_NAME)).unwrap();
+        assert!(connect(dir.path()).is_err());
+        assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        fs::remove_file(dir.path().join(SOCKET_NAME)).unwrap();
+        fs::write(dir.path().join(SOCKET_NAME), "").unwrap();
+        assert!(connect(dir.path()).is_err());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Which conversation each running session is in by now: agents begin new ones by themselves, and some say which one it is
 //! only after the start. Whatever is bound here is also kept in the vault.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use abide_model::session::{Astray, AstrayReason, Origin, Setup};
 use abide_model::watching::INFERRED;
 use abide_model::{Conversation, Decided, Extra, Instance, Pid, Session};
 use abide_store::{Store, StoreError};
-use abide_sys::clock;
+use abide_sys::{clock, untrusted};
 use abide_wire::protocol::StatusReply;
 use serde::Deserialize;
 
@@ -90,7 +89,7 @@ pub fn look_closely(store: &Store, instance: &Instance) {
 fn reports(store: &Store, instance: &Instance) -> Vec<LoggedHookReport> {
     let path = connect::instance_dir(store, instance.id).conversations();
     let read = || -> std::io::Result<Vec<LoggedHookReport>> {
-        let mut file = File::open(path)?;
+        let mut file = untrusted::open(&path)?;
         let len = file.metadata()?.len();
         file.seek(SeekFrom::Start(len.saturating_sub(MAX_REPORTS)))?;
         let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);

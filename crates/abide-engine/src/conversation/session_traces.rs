@@ -1,12 +1,11 @@
 //! What a session left that identifies its own transcript: when something was first entered in it, and what
 //! its screen shows.
 
-use std::fs;
-
 use abide_agents::{Agent, FirstTurn, Typed};
 use abide_journal::rebuild;
 use abide_model::{Session, Timestamp};
 use abide_places::tmux::enter;
+use abide_sys::untrusted;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::Snapshot;
 use serde::Deserialize;
@@ -25,13 +24,13 @@ struct TurnTrace {
 
 /// What is written down of the turns in the sessions of an instance directory; `None` where that is not observed.
 fn turns(instance_dir: &InstanceDir) -> Option<Vec<TurnTrace>> {
-    let text = fs::read_to_string(instance_dir.turns()).ok()?;
+    let text = String::from_utf8(untrusted::read(&instance_dir.turns()).ok()?).ok()?;
     Some(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 /// Begins to observe turns. Where this was not done, nothing is known of them.
 pub(crate) fn observe(instance_dir: &InstanceDir) {
-    let opened = fs::OpenOptions::new().create(true).append(true).open(instance_dir.turns());
+    let opened = untrusted::append(&instance_dir.turns());
     if let Err(error) = opened {
         tracing::warn!("turns are not observed: {error}");
     }

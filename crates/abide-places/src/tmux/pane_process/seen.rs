@@ -1,13 +1,13 @@
 //! What is known of a session in a pane, for whoever asks what it is doing: what it was launched with, and the last that its
 //! agent's hooks said. No process of ours looks at a pane all the time, so both are files of the instance directory.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use abide_model::watching::HookReport;
 use abide_model::{Pid, SessionId, Timestamp};
 use abide_sys::atomic::{self, Durability};
-use abide_sys::{clock, process};
+use abide_sys::{clock, process, untrusted};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::{hook_report_file, reporter};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,8 @@ impl InPane {
 
     /// What is known of `session` in run `generation`.
     pub fn read(instance_dir: &InstanceDir, session: &SessionId, generation: u64) -> Option<Self> {
-        let known: Self = serde_json::from_slice(&fs::read(instance_dir.watched(session)).ok()?).ok()?;
+        let known: Self =
+            serde_json::from_slice(&untrusted::read(&instance_dir.watched(session)).ok()?).ok()?;
         (known.generation == generation).then_some(known)
     }
 }
@@ -57,7 +58,8 @@ impl Heard {
 
     /// The last that was said in run `generation`.
     pub fn last(instance_dir: &InstanceDir, session: &SessionId, generation: u64) -> Option<Self> {
-        let heard: Self = serde_json::from_slice(&fs::read(instance_dir.heard(session)).ok()?).ok()?;
+        let heard: Self =
+            serde_json::from_slice(&untrusted::read(&instance_dir.heard(session)).ok()?).ok()?;
         (heard.report.generation == generation).then_some(heard)
     }
 }
