@@ -19,7 +19,7 @@ for word in "$@"; do
     esac
     previous=$word
 done
-[ -z "${config:-}" ] || sed -i 's/"CAP_SYS_RESOURCE",//g' "$config"
+[ -z "${config:-}" ] || sed -i 's/"CAP_SYS_RESOURCE",//g; s/,"rlimits":\[[^]]*\]//; s/"rlimits":\[[^]]*\],//' "$config"
 exec runc "$@"
 RUNTIME
     chmod +x "$1"
@@ -53,6 +53,25 @@ start_engine() {
     return 1
 }
 
+# Has the podman command use containers and images of the run's own, on the runtime that works here. It needs no engine that runs.
+set_up_podman() {
+    write_runtime "$scratch/podman-runtime"
+    cat >"$scratch/containers.conf" <<CONF
+[engine]
+runtime = "tests"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[engine.runtimes]
+tests = ["$scratch/podman-runtime"]
+[network]
+network_config_dir = "$scratch/podman-networks"
+CONF
+    printf '[storage]\ndriver = "overlay"\ngraphroot = "%s"\nrunroot = "%s"\n' \
+        "$scratch/podman" "$scratch/podman-run" >"$scratch/storage.conf"
+    export CONTAINERS_CONF=$scratch/containers.conf CONTAINERS_STORAGE_CONF=$scratch/storage.conf
+    cached box-image "$(image_key box)" set_up_image box && podman import --quiet "$cached" "localhost/abide-test-box:$run" >/dev/null
+}
+
 # Debian packages of the base image.
 base_packages=procps,util-linux
 
@@ -69,9 +88,11 @@ bootstrap_debian() {
 # make_image NAME: makes the image `abide-test-NAME:$run`: the base, after scripts/lib/images/NAME.sh ran in it. It has a tag of the
 # run's own, and is removed with the run: on an engine that others use, too, nothing is left or taken away.
 make_image() {
-    cached "$1-image" "$({ echo "$base_packages" && cat "scripts/lib/images/$1.sh"; } | cache_key)" set_up_image "$1" &&
+    cached "$1-image" "$(image_key "$1")" set_up_image "$1" &&
         docker import "$cached" "abide-test-$1:$run" >/dev/null
 }
+
+image_key() { { echo "$base_packages" && cat "scripts/lib/images/$1.sh"; } | cache_key; }
 
 set_up_image() {
     local name=$1 archive=$2 container
@@ -107,6 +128,7 @@ clean_engine() {
 
 stop_engine() {
     clean_engine
+    [ ! -e "$scratch/storage.conf" ] || podman system reset --force >/dev/null 2>&1 || true
     [ -n "$engine_pid" ] || return 0
     kill "$engine_pid" 2>/dev/null || true
     wait "$engine_pid" 2>/dev/null || true

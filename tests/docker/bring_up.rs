@@ -1,66 +1,75 @@
 use std::ffi::OsString;
 use std::fs;
 
+use abide_model::container::EngineKind;
 use abide_model::ladder::{ImagePresence, PlaceSight, Tier};
 use abide_places::place::{PlaceError, TakeDown};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::{Connection, GetStatus};
 
-use crate::contained::{Contained, docker, docker_ok};
+use crate::contained::Contained;
+
+on_each_engine! {
+    each_tier_brings_an_instance_up_and_reuses_what_is_there,
+    a_process_1_that_ends_at_once_is_shown_with_its_last_lines_and_leaves_no_container,
+    what_the_engine_cannot_start_is_an_error_and_leaves_no_container,
+    a_directory_that_is_gone_is_named_and_nothing_is_made_in_its_place,
+    directories_of_any_name_are_shared,
+    a_name_that_another_container_has_is_refused_and_that_one_is_left_alone,
+}
 
 const LONG: std::time::Duration = std::time::Duration::from_secs(30);
 
-#[test]
-fn each_tier_brings_an_instance_up_and_reuses_what_is_there() {
-    let it = Contained::new();
+fn each_tier_brings_an_instance_up_and_reuses_what_is_there(engine: EngineKind) {
+    let it = Contained::new(engine);
     it.up(Tier::Recreate);
     let mut capsule = Connection::connect(&InstanceDir::new(it.dir()), LONG).unwrap();
     assert_eq!(capsule.call(&GetStatus {}, LONG).unwrap().sessions.len(), 0);
     it.sh("echo layer >/tmp/layer; echo home >~/home").ok();
-    let first = docker_ok(&["inspect", "--format", "{{.Id}}", &it.name()]);
+    let first = it.engine(&["inspect", "--format", "{{.Id}}", &it.name()]);
 
     it.up(Tier::Reconnect);
-    docker_ok(&["pause", &it.name()]);
+    it.engine(&["pause", &it.name()]);
     it.up(Tier::Reconnect);
     assert_eq!(it.sh("cat /tmp/layer ~/home").ok(), "layer\nhome");
 
     it.down(TakeDown::Free);
     it.up(Tier::Start);
     assert_eq!(it.sh("cat /tmp/layer ~/home").ok(), "layer\nhome");
-    assert_eq!(docker_ok(&["inspect", "--format", "{{.Id}}", &it.name()]), first);
+    assert_eq!(it.engine(&["inspect", "--format", "{{.Id}}", &it.name()]), first);
 
-    docker_ok(&["rm", "-f", &it.name()]);
+    it.engine(&["rm", "-f", &it.name()]);
     assert_eq!(it.look(), PlaceSight::Gone { image: ImagePresence::Present });
     it.up(Tier::Recreate);
     assert_eq!(it.sh("cat ~/home; test ! -e /tmp/layer").ok(), "home");
-    assert_ne!(docker_ok(&["inspect", "--format", "{{.Id}}", &it.name()]), first);
+    assert_ne!(it.engine(&["inspect", "--format", "{{.Id}}", &it.name()]), first);
 }
 
+/// Podman removes no network that a container has.
 #[test]
 fn a_container_starts_whatever_was_done_to_its_network_and_its_name() {
-    let it = Contained::new();
+    let it = Contained::new(EngineKind::Docker);
     it.up(Tier::Recreate);
     let network = format!("{}-net", it.name());
-    docker_ok(&["stop", "-t", "0", &it.name()]);
-    docker_ok(&["network", "rm", &network]);
+    it.engine(&["stop", "-t", "0", &it.name()]);
+    it.engine(&["network", "rm", &network]);
     it.up(Tier::Start);
     assert_eq!(it.sh("ls /sys/class/net").ok(), "eth0\nlo");
 
-    docker_ok(&["stop", "-t", "0", &it.name()]);
-    docker_ok(&["network", "rm", &network]);
-    docker_ok(&["network", "create", &network]);
-    docker_ok(&["rename", &it.name(), "abide-test-renamed"]);
+    it.engine(&["stop", "-t", "0", &it.name()]);
+    it.engine(&["network", "rm", &network]);
+    it.engine(&["network", "create", &network]);
+    it.engine(&["rename", &it.name(), "abide-test-renamed"]);
     let foreign = it.result_of_up(Tier::Start);
-    docker_ok(&["network", "rm", &network]);
+    it.engine(&["network", "rm", &network]);
     // A network of that name that is not ours is not used, and not removed.
     assert!(matches!(foreign, Err(PlaceError::Refused(_))), "{foreign:?}");
     it.up(Tier::Start);
     assert_eq!(it.look(), PlaceSight::Running);
 }
 
-#[test]
-fn a_process_1_that_ends_at_once_is_shown_with_its_last_lines_and_leaves_no_container() {
-    let it = Contained::new();
+fn a_process_1_that_ends_at_once_is_shown_with_its_last_lines_and_leaves_no_container(engine: EngineKind) {
+    let it = Contained::new(engine);
     let script = "seq 100 >&2; echo cannot go on >&2; exit 7";
     let argv = ["/bin/sh", "-c", script].map(OsString::from).to_vec();
     let ended = it.try_up(&it.instance, Tier::Recreate, argv);
@@ -70,18 +79,16 @@ fn a_process_1_that_ends_at_once_is_shown_with_its_last_lines_and_leaves_no_cont
     assert_eq!(it.look(), PlaceSight::Gone { image: ImagePresence::Present });
 }
 
-#[test]
-fn what_the_engine_cannot_start_is_an_error_and_leaves_no_container() {
-    let it = Contained::new();
+fn what_the_engine_cannot_start_is_an_error_and_leaves_no_container(engine: EngineKind) {
+    let it = Contained::new(engine);
     let refused = it.try_up(&it.instance, Tier::Recreate, vec!["/no/such/program".into()]);
     let Err(PlaceError::Refused(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("/no/such/program"), "{why}");
     assert_eq!(it.look(), PlaceSight::Gone { image: ImagePresence::Present });
 }
 
-#[test]
-fn a_directory_that_is_gone_is_named_and_nothing_is_made_in_its_place() {
-    let mut it = Contained::new();
+fn a_directory_that_is_gone_is_named_and_nothing_is_made_in_its_place(engine: EngineKind) {
+    let mut it = Contained::new(engine);
     let shared = it.sandbox.path("shared");
     fs::create_dir(&shared).unwrap();
     it.share(&shared, "/shared");
@@ -96,9 +103,8 @@ fn a_directory_that_is_gone_is_named_and_nothing_is_made_in_its_place() {
     assert!(!shared.exists());
 }
 
-#[test]
-fn directories_of_any_name_are_shared() {
-    let mut it = Contained::new();
+fn directories_of_any_name_are_shared(engine: EngineKind) {
+    let mut it = Contained::new(engine);
     let shared = it.sandbox.path("a,b \"c\" ünï:d");
     fs::create_dir(&shared).unwrap();
     it.share(&shared, &shared);
@@ -108,13 +114,11 @@ fn directories_of_any_name_are_shared() {
     assert_eq!(fs::read_to_string(shared.join("file")).unwrap(), "inside\n");
 }
 
-#[test]
-fn a_name_that_another_container_has_is_refused_and_that_one_is_left_alone() {
-    let it = Contained::new();
+fn a_name_that_another_container_has_is_refused_and_that_one_is_left_alone(engine: EngineKind) {
+    let it = Contained::new(engine);
     let image = it.instance.recipe.container.as_ref().unwrap().image.id.clone();
-    docker_ok(&["create", "--name", &it.name(), &image, "true"]);
+    it.engine(&["create", "--name", &it.name(), &image, "true"]);
     let refused = it.result_of_up(Tier::Recreate);
-    let left = docker(&["rm", &it.name()]);
+    it.engine(&["rm", &it.name()]);
     assert!(matches!(&refused, Err(PlaceError::Refused(why)) if why.contains("in use")), "{refused:?}");
-    left.ok();
 }

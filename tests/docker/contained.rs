@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use abide_keeper::{Config, KeeperArgs, OWN_IMAGE};
-use abide_model::container::{ContainerRecipe, EngineChoice, Image};
+use abide_model::choice::Choice;
+use abide_model::container::{ContainerRecipe, EngineKind, Image};
 use abide_model::instance::LaunchScope;
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_model::recipe::{Mount, Recipe};
@@ -27,28 +28,28 @@ pub struct Contained {
 }
 
 impl Contained {
-    pub fn new() -> Self {
+    pub fn new(engine: EngineKind) -> Self {
         let image = format!("abide-test-box:{}", require_containers());
-        let id = docker_ok(&["image", "inspect", "--format", "{{.Id}}", &image]);
-        Self::from_image(id.trim())
+        let id = run(engine, &["image", "inspect", "--format", "{{.Id}}", &image]).ok();
+        Self::from_image(engine, id.trim())
     }
 
-    pub fn from_image(id: &str) -> Self {
-        require_containers();
+    pub fn from_image(engine: EngineKind, id: &str) -> Self {
         let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
         let programs = sandbox.home().join("bin");
         std::fs::create_dir_all(programs.join("test")).unwrap();
         // The engine may see other directories than the test does where its program was built.
         std::fs::copy(sandbox.program(), programs.join("test/abide")).unwrap();
         let container = ContainerRecipe {
+            engine,
             image: Image { id: id.to_owned(), tag: "test".to_owned(), ..Image::default() },
             uid: rustix::process::getuid().as_raw(),
             gid: rustix::process::getgid().as_raw(),
             ..ContainerRecipe::default()
         };
-        let recipe = Recipe { container: Some(container), cwd: sandbox.work(), ..Recipe::default() };
         let owner = Owner::of_home(&sandbox.home()).unwrap();
-        let place = Box::new(docker::place(EngineChoice::default(), owner));
+        let place = Box::new(docker::place(container.engine(), owner));
+        let recipe = Recipe { container: Some(container), cwd: sandbox.work(), ..Recipe::default() };
         let instance = new_instance(&sandbox, 1, recipe);
         Self { sandbox, instance, place, programs }
     }
@@ -56,6 +57,21 @@ impl Contained {
     /// Another instance of the same home and recipe.
     pub fn another(&self) -> Instance {
         new_instance(&self.sandbox, 2, self.instance.recipe.clone())
+    }
+
+    /// Runs the engine's own command; gives what it printed, and fails the test where it fails.
+    #[track_caller]
+    pub fn engine(&self, args: &[&str]) -> String {
+        run(self.instance.recipe.container.as_ref().unwrap().engine, args).ok()
+    }
+
+    /// An image of its own, with `change` made to the one that it runs in.
+    pub fn derived_image(&self, change: &str) -> String {
+        let image = &self.instance.recipe.container.as_ref().unwrap().image.id;
+        let made = self.engine(&["create", image, "true"]);
+        let id = self.engine(&["commit", "--change", change, made.trim()]);
+        self.engine(&["rm", made.trim()]);
+        id.trim().to_owned()
     }
 
     pub fn recipe(&mut self) -> &mut ContainerRecipe {
@@ -164,20 +180,13 @@ fn dir_of(sandbox: &Sandbox, id: InstanceId) -> PathBuf {
     sandbox.home().join("instances").join(id.as_str())
 }
 
-/// Runs the engine's own command.
-pub fn docker(args: &[&str]) -> Run {
-    let out = Command::new("docker").args(args).stdin(Stdio::null()).output().unwrap();
+fn run(engine: EngineKind, args: &[&str]) -> Run {
+    let out = Command::new(engine.as_str()).args(args).stdin(Stdio::null()).output().unwrap();
     Run {
         code: out.status.code(),
         stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
     }
-}
-
-/// The same; gives what it printed, and fails the test where it fails.
-#[track_caller]
-pub fn docker_ok(args: &[&str]) -> String {
-    docker(args).ok()
 }
 
 /// Runs the test called `name` again as a process of its own, with `env`. There `ABIDE_TEST_AGAIN` is set.

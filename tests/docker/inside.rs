@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use abide_model::container::EngineKind;
 use abide_model::ladder::Tier;
 use abide_model::liveness::SupervisorLock;
 use abide_wire::exit_record::ExitRecord;
@@ -13,9 +14,15 @@ use abide_wire::supervisor_lock::supervisor_lock;
 
 use crate::contained::Contained;
 
-#[test]
-fn it_has_no_privileges_and_cannot_gain_any() {
-    let mut it = Contained::new();
+on_each_engine! {
+    it_has_no_privileges_and_cannot_gain_any,
+    it_sees_of_its_instance_directory_only_what_it_is_given,
+    it_cannot_replace_or_remove_a_lock_that_the_host_tests,
+    what_it_puts_in_place_of_its_state_is_neither_followed_nor_waited_for,
+}
+
+fn it_has_no_privileges_and_cannot_gain_any(engine: EngineKind) {
+    let mut it = Contained::new(engine);
     it.recipe().processes = Some(64);
     it.up(Tier::Recreate);
     let status = it
@@ -27,9 +34,8 @@ fn it_has_no_privileges_and_cannot_gain_any() {
     assert_eq!(it.sh("find / -xdev -name 'docker*.sock' -o -xdev -name 'podman*.sock'").ok(), "");
 }
 
-#[test]
-fn it_sees_of_its_instance_directory_only_what_it_is_given() {
-    let it = Contained::new();
+fn it_sees_of_its_instance_directory_only_what_it_is_given(engine: EngineKind) {
+    let it = Contained::new(engine);
     fs::write(it.dir().join("instance.json"), "{}").unwrap();
     for hidden in ["vault", "git"] {
         fs::create_dir(it.dir().join(hidden)).unwrap();
@@ -44,9 +50,8 @@ fn it_sees_of_its_instance_directory_only_what_it_is_given() {
     }
 }
 
-#[test]
-fn it_cannot_replace_or_remove_a_lock_that_the_host_tests() {
-    let it = Contained::new();
+fn it_cannot_replace_or_remove_a_lock_that_the_host_tests(engine: EngineKind) {
+    let it = Contained::new(engine);
     it.up(Tier::Recreate);
     let dir = InstanceDir::new(it.dir());
     let attacks = [
@@ -63,9 +68,8 @@ fn it_cannot_replace_or_remove_a_lock_that_the_host_tests() {
     );
 }
 
-#[test]
-fn what_it_puts_in_place_of_its_state_is_neither_followed_nor_waited_for() {
-    let it = Contained::new();
+fn what_it_puts_in_place_of_its_state_is_neither_followed_nor_waited_for(engine: EngineKind) {
+    let it = Contained::new(engine);
     let secret =
         it.sandbox.write("secret", r#"{"names": {"s1": "secret"}, "generation": 1, "sessions": {}}"#);
     it.up(Tier::Recreate);

@@ -1,6 +1,25 @@
 //! Instances in containers, on a real engine.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+/// Each of these tests, on docker and on podman.
+macro_rules! on_each_engine {
+    ($($name:ident,)*) => {
+        $(mod $name {
+            use abide_model::container::EngineKind;
+
+            #[test]
+            fn docker() {
+                super::$name(EngineKind::Docker);
+            }
+
+            #[test]
+            fn podman() {
+                super::$name(EngineKind::Podman);
+            }
+        })*
+    };
+}
+
 mod bring_up;
 mod contained;
 mod inside;

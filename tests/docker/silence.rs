@@ -1,6 +1,7 @@
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use abide_model::container::EngineKind;
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_places::place::{PlaceError, TakeDown};
 use abide_testkit::Sandbox;
@@ -10,7 +11,7 @@ use crate::contained::{Contained, again};
 /// What every verb says of an engine that does not answer. Here the engine is what the environment says.
 fn every_verb_knows_nothing() {
     // The image cannot be asked for; nothing gets that far.
-    let it = &Contained::from_image("sha256:0");
+    let it = &Contained::from_image(EngineKind::Docker, "sha256:0");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let seen = it.look();

@@ -1,11 +1,17 @@
+use abide_model::container::EngineKind;
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_places::place::TakeDown;
 
-use crate::contained::{Contained, docker_ok};
+use crate::contained::Contained;
 
-#[test]
-fn each_way_down_leaves_what_it_says() {
-    let it = Contained::new();
+on_each_engine! {
+    each_way_down_leaves_what_it_says,
+    process_1_is_asked_to_stop_even_where_it_is_frozen,
+    what_an_image_keeps_in_volumes_goes_with_its_container,
+}
+
+fn each_way_down_leaves_what_it_says(engine: EngineKind) {
+    let it = Contained::new(engine);
     let (container, network) = (format!("Container {}", it.name()), format!("Network {}-net", it.name()));
     it.up(Tier::Recreate);
     assert_eq!(it.owned(), [container.clone(), network.clone()]);
@@ -23,29 +29,24 @@ fn each_way_down_leaves_what_it_says() {
     it.down(TakeDown::Remove);
 }
 
-#[test]
-fn process_1_is_asked_to_stop_even_where_it_is_frozen() {
-    let it = Contained::new();
+fn process_1_is_asked_to_stop_even_where_it_is_frozen(engine: EngineKind) {
+    let it = Contained::new(engine);
     it.up(Tier::Recreate);
-    docker_ok(&["pause", &it.name()]);
+    it.engine(&["pause", &it.name()]);
     it.down(TakeDown::Stop);
     let record = std::fs::read_to_string(it.dir().join("state/exit.json")).unwrap();
     assert!(record.contains(r#""reason":"sigterm""#), "{record}");
 }
 
-#[test]
-fn what_an_image_keeps_in_volumes_goes_with_its_container() {
-    let base = Contained::new();
-    let image = &base.instance.recipe.container.as_ref().unwrap().image.id;
-    let made = docker_ok(&["create", image, "true"]);
-    let id = docker_ok(&["commit", "--change", "VOLUME /data", made.trim()]);
-    docker_ok(&["rm", made.trim()]);
-    let it = Contained::from_image(id.trim());
+fn what_an_image_keeps_in_volumes_goes_with_its_container(engine: EngineKind) {
+    let base = Contained::new(engine);
+    let id = base.derived_image("VOLUME /data");
+    let it = Contained::from_image(engine, &id);
     it.up(Tier::Recreate);
     let format = "{{range .Mounts}}{{if eq .Type \"volume\"}}{{.Name}}{{end}}{{end}}";
-    let volume = docker_ok(&["inspect", "--format", format, &it.name()]).trim().to_owned();
+    let volume = it.engine(&["inspect", "--format", format, &it.name()]).trim().to_owned();
     it.down(TakeDown::Remove);
-    docker_ok(&["image", "rm", id.trim()]);
+    it.engine(&["image", "rm", &id]);
     assert!(!volume.is_empty());
-    assert_eq!(docker_ok(&["volume", "ls", "-q", "--filter", &format!("name={volume}")]), "");
+    assert_eq!(it.engine(&["volume", "ls", "-q", "--filter", &format!("name={volume}")]), "");
 }

@@ -132,7 +132,7 @@ impl Engine {
         match self.choice.kind {
             EngineKind::Docker => {
                 line.starts_with("error response from daemon")
-                    || line.starts_with("see 'docker")
+                    || ["see 'docker", "run 'docker"].iter().any(|usage| line.starts_with(usage))
                     || line.starts_with("error: no such ")
             }
             EngineKind::Podman => {
@@ -199,6 +199,10 @@ mod tests {
             (docker, "Error response from daemon: no space left on device"),
             (docker, "docker: Error response from daemon: Conflict. The name is in use."),
             (docker, "unknown flag: --frob\nSee 'docker create --help'."),
+            (
+                docker,
+                "unknown flag: --frob\n\nUsage: docker …\n\nRun 'docker create --help' for more information",
+            ),
             (podman, "Error: the container name \"x\" is already in use"),
         ];
         for (kind, stderr) in refusals {
