@@ -175,12 +175,17 @@ fn resumption(instance: &Instance, context: &Context) -> Vec<String> {
     let forecast = |ctx: &mut LaunchContext<'_>| begin::forecast(ctx, instance).map_err(CommandError::failed);
     match load::in_launch_context(&instance.scope.dir, context, forecast).and_then(|forecast| forecast) {
         Ok(ResumeForecast { sessions, notices }) => {
-            let held = instance.recipe.substrate;
             let coming: Vec<String> =
                 sessions.iter().map(|(name, begin)| coming(name, begin.as_ref())).collect();
-            let coming =
-                format!("a resume starts the {held} again in the same unit, with {}", coming.join(", "));
-            std::iter::once(coming).chain(notices).collect()
+            let resume = match coming.is_empty() {
+                true => "it has no session that a resume could start".to_owned(),
+                false => format!(
+                    "a resume starts the {} again, with {}",
+                    instance.recipe.substrate,
+                    coming.join(", ")
+                ),
+            };
+            std::iter::once(resume).chain(notices).collect()
         }
         Err(error) => vec![format!("a resume would fail: {error}")],
     }
