@@ -38,7 +38,7 @@ pub fn compare(name: &str, text: &str) {
         snapshot_path => "snapshots",
         prepend_module_to_snapshot => false,
         omit_expression => true,
-        filters => [(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d{8}T\d{9}Z", "[time]"), (r"(SIZE|\d+ (B|KiB)) +", "[size]  "), (r"\d+ (B|KiB)\b", "[size]")],
+        filters => [(r"line \d+, column \d+", "[place]"), (r"\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d{8}T\d{9}Z", "[time]"), (r"(SIZE|\d+ (B|KiB)) +", "[size]  "), (r"\d+ (B|KiB)\b", "[size]")],
     }, { insta::assert_snapshot!(name, text) });
 }
 
