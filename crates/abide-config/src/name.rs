@@ -17,8 +17,7 @@ pub(crate) const ALLOWED: &str =
     "up to 63 of a-z 0-9 . _ -, beginning with a letter or digit, without `..`, such as web-api";
 
 /// The name of a workspace, a role or an agent.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
 /// Why a word cannot be a [`Name`].
@@ -61,13 +60,7 @@ impl FromStr for Name {
     }
 }
 
-impl TryFrom<String> for Name {
-    type Error = BadName;
-
-    fn try_from(word: String) -> Result<Self, BadName> {
-        word.parse()
-    }
-}
+abide_model::serde_as_text!(Name);
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

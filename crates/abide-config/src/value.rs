@@ -8,8 +8,7 @@ const UNITS: [(&str, u64); 5] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 /// A number of bytes, written with a binary unit such as `8MiB`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(u64);
 
 impl ByteSize {
@@ -41,13 +40,7 @@ impl FromStr for ByteSize {
     }
 }
 
-impl TryFrom<String> for ByteSize {
-    type Error = BadSize;
-
-    fn try_from(word: String) -> Result<Self, BadSize> {
-        word.parse()
-    }
-}
+abide_model::serde_as_text!(ByteSize);
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,8 +51,7 @@ impl fmt::Display for ByteSize {
 }
 
 /// How much of each session's output is kept on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalLimit {
     /// Nothing: a session's screen is lost with its mux.
     Off,
@@ -86,13 +78,7 @@ impl FromStr for JournalLimit {
     }
 }
 
-impl TryFrom<String> for JournalLimit {
-    type Error = BadSize;
-
-    fn try_from(word: String) -> Result<Self, BadSize> {
-        word.parse()
-    }
-}
+abide_model::serde_as_text!(JournalLimit);
 
 impl fmt::Display for JournalLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,11 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 /// The key, held as the byte that a terminal sends for it. Written as `C-b`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrefixKey(u8);
 
 impl PrefixKey {
@@ -53,19 +50,7 @@ impl FromStr for PrefixKey {
     }
 }
 
-impl TryFrom<String> for PrefixKey {
-    type Error = BadPrefixKey;
-
-    fn try_from(word: String) -> Result<Self, BadPrefixKey> {
-        word.parse()
-    }
-}
-
-impl From<PrefixKey> for String {
-    fn from(key: PrefixKey) -> Self {
-        key.to_string()
-    }
-}
+crate::text::serde_as_text!(PrefixKey);
 
 impl fmt::Display for PrefixKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -70,6 +70,26 @@ fn distance(a: &str, b: &str) -> usize {
     rows[1][b.len()]
 }
 
+/// Has a type written to files and messages as it shows itself, and read as it is parsed.
+#[macro_export]
+macro_rules! serde_as_text {
+    ($name:ty) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub use serde_as_text;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

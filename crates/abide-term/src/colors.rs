@@ -15,7 +15,7 @@ pub(crate) const INDEX_END: u16 = SPECIAL_BASE + 5;
 const DYNAMIC_BASE: u16 = 512;
 
 /// The colours that differ from what they were at the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Palette {
     pub(crate) changed: BTreeMap<u16, Rgb>,
 }

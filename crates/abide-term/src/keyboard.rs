@@ -6,10 +6,10 @@
 /// Flags that the kitty protocol defines.
 const FLAGS: u8 = 0b1_1111;
 /// Deepest stack; the oldest entry gives way.
-const MAX_STACK: usize = 16;
+pub(crate) const MAX_STACK: usize = 16;
 
 /// State of the keyboard.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Keyboard {
     /// The stacks of the shown and of the other screen; the last entry is in force.
     pub(crate) stacks: [Vec<u8>; 2],

@@ -54,7 +54,7 @@ pub(crate) fn ansi(number: u16) -> Option<TermMode> {
     ANSI.iter().find(|(n, _)| *n == number).map(|(_, mode)| *mode)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ModeSet(pub(crate) u32);
 
 impl Default for ModeSet {
@@ -82,7 +82,7 @@ impl ModeSet {
 }
 
 /// Which mouse events a program wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum MouseMode {
     #[default]
     None,
@@ -106,17 +106,10 @@ impl MouseMode {
             _ => return None,
         })
     }
-
-    pub(crate) fn from_u8(n: u8) -> Self {
-        [Self::None, Self::X10, Self::Normal, Self::Button, Self::Any]
-            .get(usize::from(n))
-            .copied()
-            .unwrap_or_default()
-    }
 }
 
 /// How mouse events are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum MouseEncoding {
     #[default]
     X10,
@@ -139,13 +132,6 @@ impl MouseEncoding {
             1016 => Self::SgrPixels,
             _ => return None,
         })
-    }
-
-    pub(crate) fn from_u8(n: u8) -> Self {
-        [Self::X10, Self::Utf8, Self::Sgr, Self::Urxvt, Self::SgrPixels]
-            .get(usize::from(n))
-            .copied()
-            .unwrap_or_default()
     }
 }
 

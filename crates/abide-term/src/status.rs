@@ -11,7 +11,7 @@ const MAX_NAME: usize = 128;
 const MAX_TEXT: usize = 4 << 10;
 
 /// What a program says that it is doing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ProgramState {
     /// Waiting for the operator to begin something.
     Idle,
@@ -26,7 +26,7 @@ pub enum ProgramState {
     Other(String),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ProgramStatus {
     /// What the program is doing.
     pub state: ProgramState,
@@ -74,9 +74,14 @@ impl ProgramStatus {
         Some(status)
     }
 
+    /// All that is in it as the program spelled it.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &String> {
+        let word = if let ProgramState::Other(word) = &self.state { Some(word) } else { None };
+        [&self.id, &self.app, &self.kind, &self.title, &self.message].into_iter().flatten().chain(word)
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        let fields = [&self.id, &self.app, &self.kind, &self.title, &self.message];
-        fields.into_iter().flatten().map(String::len).sum()
+        self.texts().map(String::len).sum()
     }
 }
 
@@ -94,7 +99,7 @@ impl ProgramState {
     }
 }
 
-pub(crate) fn parse_state(word: &[u8]) -> ProgramState {
+fn parse_state(word: &[u8]) -> ProgramState {
     match word {
         b"idle" => ProgramState::Idle,
         b"working" => ProgramState::Working,

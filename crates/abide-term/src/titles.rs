@@ -7,7 +7,7 @@ pub(crate) const MAX_STACK: usize = 10;
 /// The icon's title, where a program names one of the two: nobody sees it here.
 const ICON: u16 = 1;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Titles {
     pub(crate) window: String,
     /// What was saved; `None` where it was the icon's title alone, which takes up its place all the same.

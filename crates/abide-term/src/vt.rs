@@ -23,7 +23,7 @@ const MAX_CLUSTER_BYTES: usize = 1 << 20;
 const MAX_LINK_BYTES: usize = 2 << 20;
 
 /// Where the next character goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Caret {
     pub(crate) x: usize,
     pub(crate) y: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Caret {
 }
 
 /// The first and last row that scrolling and editing affect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Margins {
     pub(crate) top: usize,
     pub(crate) bottom: usize,
@@ -45,7 +45,7 @@ impl Margins {
 }
 
 /// What DECSC keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct SavedCursor {
     pub(crate) caret: Caret,
     pub(crate) pen: Cell,

@@ -110,7 +110,7 @@ fn what_waits_to_be_taken_is_not_in_a_checkpoint() {
 fn other_bytes_are_refused() {
     let options = Options::default;
     assert!(Term::restore(b"", options()).is_none());
-    assert!(Term::restore(b"abterm\0\x04", options()).is_none());
+    assert!(Term::restore(b"abterm\0\x05", options()).is_none());
     assert!(Term::restore(&[0; 100], options()).is_none());
     let dump = Term::new(Size { cols: 5, rows: 5 }, options()).dump();
     assert!(Term::restore(&[&dump[..], b"x"].concat(), options()).is_none());

@@ -6,15 +6,16 @@
 //! what passes it is still checked piece by piece.
 
 use crate::checkpoint::encoding::{ByteReader, Writer};
-use crate::checkpoint::state::PARTS;
+use crate::checkpoint::state::SmallState;
 use crate::options::{Options, Size};
+use crate::parse::parser::MAX_CLIPBOARD;
 use crate::screen::grid::Grid;
 use crate::screen::interner::Interner;
 use crate::screen::line;
 use crate::screen::scrollback::ScrollbackPage;
 use crate::term::Term;
 
-const MAGIC: &[u8; 8] = b"abterm\0\x04";
+const MAGIC: &[u8; 8] = b"abterm\0\x05";
 const SUM_LEN: usize = 8;
 
 impl Term {
@@ -29,9 +30,8 @@ impl Term {
         for n in [vt.grid.now, self.version, vt.scrolled_off, vt.changes] {
             w.u64(n);
         }
-        for part in &PARTS {
-            (part.save)(self, &mut w);
-        }
+        w.bytes(&serde_json::to_vec(&SmallState::of(self)).unwrap_or_default());
+        w.bytes(&self.parser.string);
         save_table(&vt.clusters, &mut w);
         save_table(&vt.links, &mut w);
         save_grid(&vt.grid, &mut w);
@@ -68,9 +68,8 @@ impl Term {
         term.vt.grid.now = now;
         term.vt.scrolled_off = r.u64()?;
         term.vt.changes = r.u64()?;
-        for part in &PARTS {
-            (part.load)(&mut term, &mut r)?;
-        }
+        serde_json::from_slice::<SmallState>(r.bytes()?).ok()?.put_into(&mut term)?;
+        term.parser.string = Some(r.bytes()?).filter(|bytes| bytes.len() <= MAX_CLIPBOARD)?.to_vec();
         load_table(&mut term.vt.clusters, &mut r)?;
         load_table(&mut term.vt.links, &mut r)?;
         term.vt.grid = load_grid(size, now, &mut r)?;

@@ -3,8 +3,6 @@
 //! A reader never trusts a length further than the bytes that are there, so damaged input can neither panic nor make it
 //! allocate more than the input is long.
 
-use crate::screen::cell::Cell;
-
 #[derive(Default)]
 pub(crate) struct Writer {
     pub(crate) out: Vec<u8>,
@@ -49,11 +47,6 @@ impl Writer {
         if let Some(value) = value {
             write(self, value);
         }
-    }
-
-    /// A look without text.
-    pub(crate) fn pen(&mut self, pen: Cell) {
-        pen.to_words().into_iter().for_each(|word| self.u32(word));
     }
 }
 
@@ -134,11 +127,5 @@ impl<'a> ByteReader<'a> {
         mut read: impl FnMut(&mut Self) -> Option<T>,
     ) -> Option<Vec<T>> {
         (0..self.count(max)?).map(|_| read(self)).collect()
-    }
-
-    /// A look without text.
-    pub(crate) fn pen(&mut self) -> Option<Cell> {
-        let words = [self.u32()?, self.u32()?, self.u32()?, self.u32()?];
-        Some(Cell::from_words(words).narrow(0))
     }
 }

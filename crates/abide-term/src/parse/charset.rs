@@ -1,7 +1,7 @@
 //! Character sets that a program can shift into: the line-drawing set above all.
 
 /// A set that G0 or G1 may hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Charset {
     #[default]
     Ascii,
@@ -16,10 +16,6 @@ impl Charset {
             b'0' | b'2' => Self::DecGraphics,
             _ => Self::Ascii,
         }
-    }
-
-    pub(crate) fn from_u8(n: u8) -> Self {
-        if n == 1 { Self::DecGraphics } else { Self::Ascii }
     }
 
     /// The character that an ASCII byte stands for.
@@ -37,7 +33,7 @@ const GRAPHICS: [char; 32] = [
 ];
 
 /// G0 and G1, and which of them is in use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Charsets {
     pub(crate) sets: [Charset; 2],
     /// Which set the printable bytes stand for.

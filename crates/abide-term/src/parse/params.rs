@@ -4,7 +4,7 @@
 const MAX: usize = 32;
 
 /// Parameters separated by `;`, each with the sub-parameters that followed it after `:`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Params {
     values: [u16; MAX],
     /// Bit `i` is set if `values[i]` came after a colon.
@@ -93,13 +93,13 @@ impl Params {
         self.colons != 0
     }
 
-    pub(crate) fn to_parts(&self) -> (&[u16], u32, bool, bool) {
-        (&self.values[..=self.last], self.colons, self.any, self.full)
+    /// Without what is left of earlier ones behind the last.
+    pub(crate) fn tidy(&mut self) {
+        self.values[self.last + 1..].fill(0);
     }
 
-    pub(crate) fn from_parts(values: &[u16], colons: u32, any: bool, full: bool) -> Option<Self> {
-        let mut params = Self { colons, last: values.len().checked_sub(1)?, any, full, ..Self::default() };
-        params.values.get_mut(..values.len())?.copy_from_slice(values);
-        Some(params)
+    /// Whether they can have come about.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.last < MAX
     }
 }

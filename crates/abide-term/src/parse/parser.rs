@@ -20,7 +20,7 @@ const SUB: u8 = 0x1a;
 const ESC: u8 = 0x1b;
 
 /// A control sequence, or the header of a device control string.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Sequence {
     pub(crate) params: Params,
     /// `<`, `=`, `>` or `?` right after the introducer, else 0.
@@ -41,7 +41,7 @@ impl Sequence {
 }
 
 /// Where in a sequence the stream is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub(crate) enum ParserState {
     #[default]
@@ -66,33 +66,13 @@ pub(crate) enum ParserState {
     IgnoreEscape,
 }
 
-const STATES: [ParserState; 12] = [
-    ParserState::Ground,
-    ParserState::Escape,
-    ParserState::EscapeMore,
-    ParserState::Csi,
-    ParserState::CsiIgnore,
-    ParserState::Dcs,
-    ParserState::Osc,
-    ParserState::DcsData,
-    ParserState::Ignore,
-    ParserState::OscEscape,
-    ParserState::DcsEscape,
-    ParserState::IgnoreEscape,
-];
-
-impl ParserState {
-    pub(crate) fn from_u8(n: u8) -> Option<Self> {
-        STATES.get(usize::from(n)).copied()
-    }
-}
-
 /// The state of the stream between two calls of [`Parser::advance`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Parser {
     pub(crate) state: ParserState,
     pub(crate) sequence: Sequence,
-    /// What a string sequence has said so far.
+    /// What a string sequence has said so far. Written down apart, as it may be long.
+    #[serde(skip)]
     pub(crate) string: Vec<u8>,
     /// The string outgrew its bound and will be dropped at its end.
     pub(crate) overflowed: bool,

@@ -127,7 +127,7 @@ const LINK_TOP_SHIFT: u32 = 30;
 /// The layout is dense so that a screen is small and two cells compare as sixteen bytes:
 /// `content` = code (21 bits), narrow/wide/tail (2), attributes (9); `fg`, `bg` = colour (26), part of the link id (6);
 /// `ul` = underline colour (26), underline shape (3), a spare bit, the top of the link id (2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(C)]
 pub struct Cell {
     content: u32,
@@ -282,14 +282,6 @@ impl Cell {
         self.set_bg(style.bg);
         self.set_underline_color(style.underline_color);
         self.set_underline(style.underline);
-    }
-
-    pub(crate) fn to_words(self) -> [u32; 4] {
-        [self.content, self.fg, self.bg, self.ul]
-    }
-
-    pub(crate) fn from_words([content, fg, bg, ul]: [u32; 4]) -> Self {
-        Self { content, fg, bg, ul }
     }
 }
 

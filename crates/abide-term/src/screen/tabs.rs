@@ -6,7 +6,7 @@ const EVERY: usize = 8;
 const WORDS: usize = MAX_SIDE as usize / 64;
 
 /// The columns that a tab stops at, for the widest possible screen, so that a resize keeps them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tabs(pub(crate) Box<[u64; WORDS]>);
 
 impl Default for Tabs {
