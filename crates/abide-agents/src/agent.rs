@@ -131,7 +131,7 @@ pub trait Agent: Debug + Sync {
         !self.profile().grammar.preset.is_empty()
     }
 
-    /// The variable through which it is told which conversation it is in, where it is told so.
+    /// The variable that sets its conversation, if there is one.
     fn id_env(&self) -> Option<&str> {
         None
     }
@@ -169,7 +169,7 @@ pub trait Agent: Debug + Sync {
         grammar.resumed(argv, grammar.resuming, id)
     }
 
-    /// Whether it can be told to go on with a conversation.
+    /// Whether it has an option to continue a conversation.
     fn resumes(&self) -> bool {
         !self.profile().grammar.resuming.is_empty()
     }
@@ -212,7 +212,7 @@ pub trait Agent: Debug + Sync {
         home.join(self.profile().dir)
     }
 
-    /// The variable that makes the agent use `config_dir`, or why it cannot be told to and what to do about that.
+    /// The variable that makes the agent use `config_dir`, or why there is none and what to do about that.
     fn config_env(&self, config_dir: &Path) -> Result<(&'static str, OsString), String> {
         let name = self.name();
         let Some((var, below)) = self.profile().moved_by.first() else {

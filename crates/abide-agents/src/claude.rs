@@ -111,7 +111,7 @@ impl Agent for Claude {
     }
 }
 
-/// The events that its oldest supported version knows. Tool by tool there is nothing to learn that is not told otherwise.
+/// The events that its oldest supported version knows. Events of single tools would add nothing to these.
 const EVENTS: &[&str] = &["SessionStart", "UserPromptSubmit", "Notification", "Stop", "SessionEnd"];
 
 /// Settings for one launch. Of two, the last counts.

@@ -95,9 +95,9 @@ impl Agent for Custom {
     /// The configured command stands for itself: what the operator added to the first start is not appended to it,
     /// because nothing is known of where it would go. Without one, the variable alone says which conversation.
     fn resume(&self, argv: &[String], id: &str) -> Option<Vec<String>> {
-        let told = || self.described.id_env.is_some().then(|| argv.to_vec());
+        let by_variable = || self.described.id_env.is_some().then(|| argv.to_vec());
         let template = self.described.resume.as_ref().map(|template| filled(template, id, None));
-        template.or_else(told).filter(|_| is_plain_id(id))
+        template.or_else(by_variable).filter(|_| is_plain_id(id))
     }
 
     fn fork(&self, _argv: &[String], id: &str, minted: Option<&str>) -> Option<Vec<String>> {

@@ -3,13 +3,13 @@
 /// Why an agent that ended could not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fatal {
-    /// It does not know the conversation it was told to resume.
+    /// It does not know the conversation that it should resume.
     #[error("the agent does not know this conversation; `abide explain` shows where it was expected")]
     NoConversation,
     /// The conversation is open elsewhere, or the id that was to be new is not.
     #[error("the conversation is in use; end the other process that has it open")]
     AlreadyInUse,
-    /// Nobody is logged in, or the key is refused.
+    /// There is no login, or the key is refused.
     #[error("the agent is not logged in; run it once by hand and log in")]
     Auth,
     /// It does not understand its arguments: most likely another version than the one they were meant for.

@@ -2,7 +2,7 @@
 //!
 //! Its conversations are rows of one database. They are looked up and taken out of it by reading the file: its own commands
 //! take a second of a processor each, may ask the network for something first, and there is a look at every `abide ls`.
-//! Only what it has lost is given back by a command of its own, so that nobody else ever writes to its database.
+//! Only what it has lost is given back by a command of its own, so that no other program ever writes to its database.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -80,7 +80,7 @@ impl Agent for OpenCode {
             Ok(row.map(|row| row.get("directory").text().unwrap_or_default().to_owned()))
         })?;
         match recorded {
-            // It can be told to keep its conversations elsewhere, so that this says nothing.
+            // It can be configured to keep its conversations elsewhere, so this proves nothing.
             None => Err(format!("there is no {}", path.display())),
             Some(None) => Ok(Located::Missing),
             Some(Some(recorded)) if same_dir(&recorded, cwd) => Ok(Located::Found(path)),

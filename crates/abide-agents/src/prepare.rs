@@ -62,7 +62,7 @@ pub fn prepare(agent: &dyn Agent, situation: &Situation<'_>) -> io::Result<Prepa
         located => located,
     };
     let bound = situation.conversation.map(|bound| (bound, located(bound)));
-    // What is bound may not be what it wrote, if nobody has seen that yet.
+    // The bound conversation may not be the one it wrote, if that was not seen yet.
     let unseen = |(bound, located): &(&Conversation, Located)| {
         bound.transcript.is_none() && *located == Located::Missing
     };

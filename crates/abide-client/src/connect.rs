@@ -69,7 +69,7 @@ impl Absence {
         now >= self.since + LONGEST_ABSENCE
     }
 
-    /// A connection ended before anybody answered.
+    /// A connection ended before there was an answer.
     pub fn failed_again(&mut self, now: Instant) {
         self.next_try = now + self.pause;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);

@@ -3,7 +3,7 @@
 use abide_model::{TrueColor, vars};
 use abide_wire::protocol::TerminalTrait;
 
-use crate::probe::Told;
+use crate::probe::TerminalReport;
 
 /// The variables that describe a terminal, as the client found them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,34 +53,34 @@ impl TerminalEnv {
     }
 
     /// In what the terminal differs from the usual one, by the environment, its own answers and the operator's setting.
-    pub fn traits(&self, told: Told, truecolor: TrueColor) -> Vec<TerminalTrait> {
+    pub fn traits(&self, reported: TerminalReport, truecolor: TrueColor) -> Vec<TerminalTrait> {
         let kind = self.kind();
         let facts = [
-            (told.modify_other_keys, TerminalTrait::ModifyOtherKeys),
-            (told.kitty, TerminalTrait::KittyKeyboard),
+            (reported.modify_other_keys, TerminalTrait::ModifyOtherKeys),
+            (reported.kitty, TerminalTrait::KittyKeyboard),
             (self.no_color, TerminalTrait::NoColor),
             (kind == TerminalKind::Glass || !self.is_utf8(), TerminalTrait::NotUtf8),
             // One that answers about that keyboard protocol has all of these.
-            (kind != TerminalKind::Usual && !told.kitty, TerminalTrait::NoExtensions),
+            (kind != TerminalKind::Usual && !reported.kitty, TerminalTrait::NoExtensions),
             (!self.takes_questions(), TerminalTrait::NoStrings),
         ];
         let known = facts.into_iter().filter(|(holds, _)| *holds).map(|(_, one)| one);
-        known.chain(self.colors(told, truecolor)).collect()
+        known.chain(self.colors(reported, truecolor)).collect()
     }
 
     /// How many colours it has, where that is not 256.
-    fn colors(&self, told: Told, truecolor: TrueColor) -> Option<TerminalTrait> {
+    fn colors(&self, reported: TerminalReport, truecolor: TrueColor) -> Option<TerminalTrait> {
         let direct = match truecolor {
             TrueColor::On => true,
             TrueColor::Off => false,
             // Every terminal with that keyboard protocol has direct colours, and over ssh it is often the only thing to go by.
-            TrueColor::Auto => told.kitty || self.says_direct_colors(),
+            TrueColor::Auto => reported.kitty || self.says_direct_colors(),
         };
         if direct {
             return Some(TerminalTrait::DirectColors);
         }
         match self.kind() {
-            _ if self.term.contains("256color") || told.kitty => None,
+            _ if self.term.contains("256color") || reported.kitty => None,
             _ if self.term.contains("16color") || self.term.contains("88color") => {
                 Some(TerminalTrait::SixteenColors)
             }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn traits(env: &TerminalEnv) -> Vec<TerminalTrait> {
-        env.traits(Told::default(), TrueColor::Auto)
+        env.traits(TerminalReport::default(), TrueColor::Auto)
     }
 
     #[test]
@@ -191,12 +191,12 @@ mod tests {
     #[test]
     fn direct_colours_are_used_where_something_speaks_for_them_or_the_setting_decides() {
         let says = |term: &str| TerminalEnv { colorterm: "truecolor".to_owned(), ..of(term) };
-        let mut kitty = Told::default();
+        let mut kitty = TerminalReport::default();
         kitty.kitty = true;
         assert_eq!(traits(&says("xterm-256color")), [DirectColors]);
         assert_eq!(traits(&says("linux")), [NoExtensions, NoStrings, EightColors]);
         assert_eq!(of("xterm").traits(kitty, TrueColor::Auto), [KittyKeyboard, DirectColors]);
-        assert_eq!(of("xterm").traits(Told::default(), TrueColor::On), [DirectColors]);
+        assert_eq!(of("xterm").traits(TerminalReport::default(), TrueColor::On), [DirectColors]);
         assert_eq!(says("xterm").traits(kitty, TrueColor::Off), [KittyKeyboard]);
     }
 

@@ -27,12 +27,12 @@ pub(super) struct TerminalProbe {
     until: Option<Instant>,
     held: Vec<u8>,
     held_since: Option<Instant>,
-    told: Told,
+    reported: TerminalReport,
 }
 
 /// What the terminal has reported about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Told {
+pub(super) struct TerminalReport {
     /// It knows the kitty keyboard protocol.
     pub kitty: bool,
     /// It knows xterm's modifyOtherKeys.
@@ -41,7 +41,7 @@ pub(super) struct Told {
     bg: Option<[u8; 3]>,
 }
 
-impl Told {
+impl TerminalReport {
     pub fn colors(self) -> Option<Colors> {
         Some(Colors { fg: self.fg?, bg: self.bg? })
     }
@@ -65,12 +65,12 @@ impl TerminalProbe {
     /// A probe whose question is about to be asked.
     pub fn new(now: Instant) -> Self {
         let until = Some(now + ANSWERS_WITHIN);
-        Self { until, held: Vec::new(), held_since: None, told: Told::default() }
+        Self { until, held: Vec::new(), held_since: None, reported: TerminalReport::default() }
     }
 
     /// What is known by now.
-    pub fn told(&self) -> Told {
-        self.told
+    pub fn reported(&self) -> TerminalReport {
+        self.reported
     }
 
     /// Whether no answer is waited for any more, and nothing held back.
@@ -88,10 +88,10 @@ impl TerminalProbe {
             match if self.until.is_some() { find(rest) } else { ReplyMatch::Nothing } {
                 ReplyMatch::Answer(answer, length) => {
                     match answer {
-                        TerminalReply::Kitty => self.told.kitty = true,
-                        TerminalReply::ModifyOtherKeys => self.told.modify_other_keys = true,
-                        TerminalReply::Foreground(color) => self.told.fg = read_color(color),
-                        TerminalReply::Background(color) => self.told.bg = read_color(color),
+                        TerminalReply::Kitty => self.reported.kitty = true,
+                        TerminalReply::ModifyOtherKeys => self.reported.modify_other_keys = true,
+                        TerminalReply::Foreground(color) => self.reported.fg = read_color(color),
+                        TerminalReply::Background(color) => self.reported.bg = read_color(color),
                         // Everybody answers this one, and in the order of the questions.
                         TerminalReply::Device => self.until = None,
                     }
@@ -171,19 +171,19 @@ fn read_color(text: &[u8]) -> Option<[u8; 3]> {
 mod tests {
     use super::*;
 
-    fn typed(chunks: &[&[u8]]) -> (Vec<u8>, Told) {
+    fn typed(chunks: &[&[u8]]) -> (Vec<u8>, TerminalReport) {
         let now = Instant::now();
         let mut probe = TerminalProbe::new(now);
         let mut typed: Vec<u8> = chunks.iter().flat_map(|chunk| probe.filter(chunk, now)).collect();
         typed.extend(probe.give_up(now + ANSWERS_WITHIN));
-        (typed, probe.told())
+        (typed, probe.reported())
     }
 
     #[test]
     fn answers_are_taken_out_and_keys_typed_meanwhile_are_kept() {
         let stream = b"ab\x1b[?0uc\x1b[A\x1b[?62;22cd\x1b[?1u";
-        let (whole, told) = typed(&[stream]);
-        assert!(told.kitty);
+        let (whole, reported) = typed(&[stream]);
+        assert!(reported.kitty);
         assert_eq!(whole, b"abc\x1b[Ad\x1b[?1u", "after the last answer everything is typed");
         let bytes: Vec<&[u8]> = stream.chunks(1).collect();
         assert_eq!(typed(&bytes).0, whole);
@@ -192,11 +192,11 @@ mod tests {
     #[test]
     fn colours_are_read_however_a_terminal_spells_them() {
         let stream = b"a\x1b]10;rgb:ffff/8080/0000\x1b\\b\x1b]11;rgb:f/08/fff\x07c\x1b[?62c";
-        let (whole, told) = typed(&[stream]);
+        let (whole, reported) = typed(&[stream]);
         assert_eq!(whole, b"abc");
-        assert_eq!(told.colors(), Some(Colors { fg: [255, 128, 0], bg: [255, 8, 255] }));
+        assert_eq!(reported.colors(), Some(Colors { fg: [255, 128, 0], bg: [255, 8, 255] }));
         let bytes: Vec<&[u8]> = stream.chunks(1).collect();
-        assert_eq!(typed(&bytes), (whole, told));
+        assert_eq!(typed(&bytes), (whole, reported));
         for odd in ["", "rgb:", "rgb:f/f", "rgb:f/f/f/f", "rgb:00000000000/0/0", "rgb:x/0/0", "rgb://", "red"]
         {
             assert_eq!(read_color(odd.as_bytes()), None, "{odd}");
@@ -205,8 +205,8 @@ mod tests {
 
     #[test]
     fn a_terminal_that_answers_nothing_loses_no_key() {
-        assert_eq!(typed(&[b"\x1b", b"[", b"?", b"25"]), (b"\x1b[?25".to_vec(), Told::default()));
-        assert_eq!(typed(&[b"\x1b[?25h"]), (b"\x1b[?25h".to_vec(), Told::default()));
+        assert_eq!(typed(&[b"\x1b", b"[", b"?", b"25"]), (b"\x1b[?25".to_vec(), TerminalReport::default()));
+        assert_eq!(typed(&[b"\x1b[?25h"]), (b"\x1b[?25h".to_vec(), TerminalReport::default()));
     }
 
     #[test]

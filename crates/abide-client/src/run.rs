@@ -161,7 +161,7 @@ impl<'a> Attachment<'a> {
                     self.step_aside();
                     self.terminal.enter()?;
                     self.note_extensions();
-                    if self.probe.told().kitty {
+                    if self.probe.reported().kitty {
                         self.terminal.use_kitty();
                     }
                 }
@@ -219,13 +219,13 @@ impl<'a> Attachment<'a> {
     fn on_input(&mut self) -> io::Result<Option<AttachEnd>> {
         let mut chunk = [0; CHUNK];
         let Ok(n) = self.terminal.read(&mut chunk) else { return Ok(Some(terminal_gone())) };
-        let known = self.probe.told();
+        let known = self.probe.reported();
         let typed = self.probe.filter(&chunk[..n], Instant::now());
-        let told = self.probe.told();
-        if told.kitty && !known.kitty {
+        let reported = self.probe.reported();
+        if reported.kitty && !known.kitty {
             self.terminal.use_kitty();
         }
-        if told != known {
+        if reported != known {
             self.note_extensions();
             self.send_attach(None)?;
         }
@@ -353,13 +353,13 @@ impl<'a> Attachment<'a> {
 
     /// Attaches, and shows `session` if one is named; or reports to the mux what the terminal has answered since.
     fn send_attach(&mut self, session: Option<SessionId>) -> io::Result<()> {
-        let (size, told) = (size(&self.terminal), self.probe.told());
+        let (size, reported) = (size(&self.terminal), self.probe.reported());
         let attach = Attach {
             cols: size.cols,
             rows: size.rows,
             read_only: self.options.mode == AttachMode::ReadOnly,
-            caps: self.env.traits(told, self.options.truecolor),
-            colors: told.colors(),
+            caps: self.env.traits(reported, self.options.truecolor),
+            colors: reported.colors(),
             session,
         };
         encode_json(FrameKind::Attach, &attach, &mut self.out)
@@ -367,8 +367,8 @@ impl<'a> Attachment<'a> {
 
     /// What the mux may use of the terminal has to be undone at the end.
     fn note_extensions(&mut self) {
-        let told = self.probe.told();
-        if self.env.has_extensions() || told.kitty || told.modify_other_keys {
+        let reported = self.probe.reported();
+        if self.env.has_extensions() || reported.kitty || reported.modify_other_keys {
             self.terminal.use_extensions();
         }
     }

@@ -19,7 +19,7 @@ const LARGEST: u64 = 1 << 20;
 /// How long a change waits for another one to finish.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The file that changes are serialised by. Never removed: whoever waits for a lock file that is unlinked would end up
+/// The file that changes are serialised by. Never removed: a process that waits for an unlinked lock file would end up
 /// with a lock of its own.
 const LOCK: &str = ".lock";
 

@@ -1,4 +1,4 @@
-//! What is wrong with a file or a value, told so that it can be put right without looking anything up.
+//! What is wrong with a file or a value, in words that suffice to correct it.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! The names of workspaces, roles and agents.
 //!
 //! A name becomes a file name and part of a container's name, so its rule is checked where the name enters and
-//! never again: whoever holds a [`Name`] may join it to a path.
+//! never again: a [`Name`] may be joined to a path.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -13,7 +13,7 @@ use crate::text::{a, printable};
 /// The key that says which version of the schema a file is written for; every kind of file has it.
 pub(crate) const VERSION: &str = "version";
 
-/// A hostile file of a megabyte could hold a hundred thousand mistakes; nobody reads more than these.
+/// A hostile file of a megabyte could hold a hundred thousand mistakes; these are enough to read.
 pub(crate) const LISTED: usize = 100;
 
 /// What is wrong: the key itself, or what stands under it.

@@ -45,7 +45,7 @@ impl Default for Filter {
 
 impl Filter {
     /// Reads `warn`, `info,abide_store=debug` and the like. Parts that make no sense are left out: a slip in a debugging
-    /// variable must not stop anybody's work.
+    /// variable must not stop the work.
     pub fn parse(text: &str) -> Self {
         let mut filter = Self::default();
         for part in text.split(',') {

@@ -218,8 +218,8 @@ fn settle(store: &Store, config: &ConfigDir, instance: &Instance, survey: &Surve
             stamp(store, instance, &StatusEvent::CapsuleSeen, "its supervisor turned out to be alive")
         }
         Status::Restorable(_) if trees::are_released(store, instance) => {
-            let told = |notice: &str| tracing::info!(%id, "{notice}");
-            trees::reconnect(store, instance, &told).map(drop)
+            let progress = |notice: &str| tracing::info!(%id, "{notice}");
+            trees::reconnect(store, instance, &progress).map(drop)
         }
         Status::Restorable(_) if has_socket(store, instance) => finish::finish(store, id, None).map(drop),
         Status::Restorable(_) | Status::Damaged(_) => return false,

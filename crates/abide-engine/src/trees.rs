@@ -112,9 +112,9 @@ fn repair(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<bool, EngineEr
     for mount in isolated(instance) {
         let rebuilt = abide_git::rebuild_record(instance.id, &instance_dir, mount, TO_LOOK)?;
         rebuilt.iter().for_each(|notice| (ctx.progress)(notice));
-        let told = &mut |line: &str| (ctx.progress)(line);
+        let progress = &mut |line: &str| (ctx.progress)(line);
         is_new |=
-            abide_git::repair(instance.id, &instance_dir, mount, TO_MAKE, told)? == Some(Repair::Remade);
+            abide_git::repair(instance.id, &instance_dir, mount, TO_MAKE, progress)? == Some(Repair::Remade);
         let is_gone = abide_git::tree(&instance_dir, mount).is_some_and(|tree| !tree.exists());
         if let (true, Some(fault)) = (is_gone, abide_git::fault(&instance_dir, mount, TO_LOOK)) {
             return Err(EngineError::Other(format!(
@@ -158,7 +158,7 @@ pub fn check_restore(instance_dir: &Path, instance: &Instance) -> Result<(), Eng
     isolated(instance).try_for_each(|mount| Ok(abide_git::check_restore(instance_dir, mount, TO_RELEASE)?))
 }
 
-/// Runs the set-up command. What it makes, even if it fails, is no work of anybody's; what was there before it ran is.
+/// Runs the set-up command. What it makes, even if it fails, is not work; what was there before it ran is.
 fn set_up(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineError> {
     let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let look = |mount| Ok((mount, abide_git::before_setup(&instance_dir, mount, TO_LOOK)?));
@@ -319,7 +319,11 @@ pub fn are_released(store: &Store, instance: &Instance) -> bool {
 }
 
 /// Makes git know the trees of `instance` again, if it does not, and gives it as it is then.
-pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Result<Instance, EngineError> {
+pub fn reconnect(
+    store: &Store,
+    instance: &Instance,
+    progress: &dyn Fn(&str),
+) -> Result<Instance, EngineError> {
     if !are_released(store, instance) {
         return Ok(instance.clone());
     }
@@ -328,10 +332,10 @@ pub fn reconnect(store: &Store, instance: &Instance, told: &dyn Fn(&str)) -> Res
     let mut lock = store.lock(instance.id)?;
     let mut now = lock.instance().clone();
     // First: what is noted about the mounts is what leads here again.
-    abide_git::restore_beside(&instance_dir, TO_RELEASE)?.iter().for_each(|notice| told(notice));
+    abide_git::restore_beside(&instance_dir, TO_RELEASE)?.iter().for_each(|notice| progress(notice));
     for mount in now.recipe.mounts.iter_mut().filter(|mount| mount.tree.is_some()) {
         let restored = abide_git::restore(&instance_dir, mount, TO_RELEASE)?;
-        restored.notices.iter().for_each(|notice| told(notice));
+        restored.notices.iter().for_each(|notice| progress(notice));
         mount.branch = restored.branch;
     }
     lock.write(&now)?;

@@ -43,7 +43,7 @@ impl<T: IntoIterator<Item: AsRef<OsStr>>> GitArgs for T {}
 /// Which configuration is read is the operator's choice; every other `GIT_*` of theirs would redirect us.
 const KEPT: [&str; 4] = ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH"];
 
-/// Settings that hold for every call. Hooks and the monitor are programs that whoever may write to the repository
+/// Settings that hold for every call. Hooks and the monitor are programs that anything which writes to the repository
 /// chooses, and an agent may; a collection of garbage in the background would outlive the bound.
 const SETTINGS: [&str; 6] = [
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false",
@@ -77,7 +77,7 @@ impl Git {
         Self::at(&dir, deadline).with("GIT_DIR", dir)
     }
 
-    /// Git in a tree of our own, whoever its files belong to: a container may have written them as another user.
+    /// Git in a tree of our own, whatever user its files belong to: a container may have written them as another user.
     pub(crate) fn in_tree(dir: impl Into<PathBuf>, deadline: GitDeadline) -> Self {
         Self { trusted: true, ..Self::at(dir, deadline) }
     }

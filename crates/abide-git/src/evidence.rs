@@ -34,7 +34,7 @@ use crate::site::{Site, TreeRecord};
 
 const BASELINE: &str = "baseline.json";
 
-/// What was there before anybody worked in the tree.
+/// What was there before any work in the tree.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Baseline {
     /// Files that `git status` does not compare, in submodules too.
@@ -256,7 +256,7 @@ pub fn before_setup(instance_dir: &Path, mount: &Mount, limit: Duration) -> Resu
     Ok(BeforeSetup(tree.baseline()?))
 }
 
-/// Takes what the set-up made in the tree of `mount`, which nobody wants to be asked about, as given and not as work: what
+/// Takes what the set-up made in the tree of `mount`, about which no operator wants to be asked, as given and not as work: what
 /// is there now, and was not there, or not the same, before. What a person left there between two set-ups stays work.
 pub fn settle(
     instance_dir: &Path,

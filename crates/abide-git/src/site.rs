@@ -114,7 +114,7 @@ pub(crate) struct TreeRecord {
     #[serde(default)]
     pub refs: BTreeMap<String, String>,
     pub at: Timestamp,
-    /// Whether the tree was finished: nobody ever worked in one that was not.
+    /// Whether the tree was finished: no session ever worked in one that was not.
     #[serde(default)]
     pub complete: bool,
 }

@@ -106,7 +106,7 @@ fn slot_paths(ring: &Path) -> [PathBuf; 2] {
     [ring.with_extension("ckpt0"), ring.with_extension("ckpt1")]
 }
 
-/// Notices torn and mixed-up writes; it is not meant to withstand anybody.
+/// Notices torn and mixed-up writes; it does not protect against an attacker.
 fn checksum(header: &[u8], blob: &[u8]) -> u64 {
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut sum = MIX ^ blob.len() as u64;

@@ -5,7 +5,7 @@
 //! make every moment a safe one to be killed at:
 //!
 //! - The `window` bytes ahead of the head are zero before anything is read into them, and a single read goes
-//!   nowhere else. Whoever finds non-zero bytes there knows that they were received and not yet committed, up to
+//!   nowhere else. Non-zero bytes there were received and not yet committed, up to
 //!   the last of them. (Zero bytes at the very end of such a read are missed; NUL means nothing to a terminal.)
 //! - The window of the *next* head is zeroed before the head moves to it.
 //! - A checkpoint, the opaque state of a terminal at some position, is written to the older of two slots, so that

@@ -95,7 +95,7 @@ fn replay(recovered: &Recovered, options: &MuxOptions, size: TerminalSize) -> Te
         Chunk::Resize(size) => term.resize(term_size(size)),
         Chunk::Output(output) => {
             term.feed(output);
-            // The earlier mux has answered and told these.
+            // The earlier mux has answered and reported these.
             drop(term.take_replies());
             drop(term.take_events());
         }

@@ -1,6 +1,6 @@
 //! Reading a journal back: what to restore, and what to replay on top of it.
 //!
-//! Reading changes nothing, so it serves the next mux as well as somebody who looks at a session that is no more.
+//! Reading changes nothing, so it serves the next mux as well as a client that looks at a session that has ended.
 
 use std::fs::File;
 use std::io;

@@ -114,8 +114,8 @@ fn survivors(scope: &EndingScope, mux: Option<Pid>) -> Vec<Stat> {
     }
 }
 
-/// Whether a process holds other instances: a keeper, or the tmux server that abide keeps sessions in. Whoever starts an
-/// instance from inside a session has it for a descendant, and does not take it along.
+/// Whether a process holds other instances: a keeper, or the tmux server that abide keeps sessions in. An instance that
+/// was started from inside a session descends from it, and does not end with it.
 pub fn holds_others(pid: Pid) -> bool {
     let line = command_line(pid);
     match &line[..] {

@@ -116,7 +116,7 @@ impl Launching {
     }
 
     /// Starts the first session; returns when it runs. A keeper that does not answer in time is ended: what it would start
-    /// later is known to no one.
+    /// later would be supervised by nothing.
     pub fn start(self, spec: SpawnSpec) -> Result<Launched, LaunchError> {
         self.link.send(&LaunchOrder::Start { spec: Box::new(spec) }, &[])?;
         match receive(&self.link, &self.log, self.patience) {

@@ -201,7 +201,7 @@ fn tell(launcher: &Link, err: StartError) -> StartError {
         StartError::Abandoned | StartError::Link(_) => return err,
     };
     if let Err(link) = launcher.send(&answer, &[]) {
-        tracing::warn!("the launcher cannot be told: {link}");
+        tracing::warn!("the launcher cannot be notified: {link}");
     }
     err
 }

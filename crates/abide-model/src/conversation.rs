@@ -312,7 +312,7 @@ fn go_on(facts: &Beginning<'_>, bound: BoundConversation<'_>) -> Decided<Begin> 
     }
 }
 
-/// A session that ran without anybody learning its conversation's id.
+/// A session that ran, and whose conversation's id was never learned.
 fn search(facts: &Beginning<'_>) -> Decided<Begin> {
     let Decided { decision, reason } = facts.discovery().own();
     match decision {

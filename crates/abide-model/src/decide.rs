@@ -63,7 +63,7 @@ pub enum Leave {
 
 /// Decides about an instance whose sessions have all ended.
 ///
-/// What holds work is kept before anybody is asked about it: a question that is never answered, because the terminal went
+/// What holds work is kept before the operator is asked about it: a question that is never answered, because the terminal went
 /// away or the machine did, then has its harmless answer already.
 pub fn leave(facts: &EndFacts) -> Decided<Leave> {
     match facts.stopped {

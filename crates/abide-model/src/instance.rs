@@ -189,7 +189,7 @@ impl Instance {
             | StatusEvent::CapsuleSeen
             | StatusEvent::Discarded(_)
             | StatusEvent::RemovalTakenBack { runs: true } => {}
-            // Nothing of the run is left: from here on it matters to no one where it was.
+            // Nothing of the run is left: where it was no longer matters.
             StatusEvent::SetupFailed
             | StatusEvent::CapsuleGone(Gone::Stopped | Gone::HostLost)
             | StatusEvent::LeftKeeping(_)

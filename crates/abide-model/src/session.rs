@@ -71,7 +71,7 @@ choices! {
 
 impl Astray {
     /// What the operator should know, of a session called `name` that is bound to `bound`.
-    pub fn told(&self, name: &str, bound: Option<&str>) -> String {
+    pub fn notice(&self, name: &str, bound: Option<&str>) -> String {
         let own = match bound {
             Some(bound) => format!("a resume goes to {bound}"),
             None => "a resume starts a new one".to_owned(),
@@ -292,13 +292,13 @@ impl Session {
     }
 
     /// What the operator should know of the conversation that its agent was last seen in, if it is not the session's own.
-    pub fn told_astray(&self) -> Option<String> {
+    pub fn astray_notice(&self) -> Option<String> {
         let bound = self.conversation.as_ref().map(|bound| bound.id.as_str());
-        self.astray.as_ref().map(|astray| astray.told(&self.name, bound))
+        self.astray.as_ref().map(|astray| astray.notice(&self.name, bound))
     }
 
     /// What the operator should know of the agent that runs below it, if it is a plain command.
-    pub fn told_below(&self) -> Option<String> {
+    pub fn below_notice(&self) -> Option<String> {
         let AgentBelow { agent, id, .. } = self.below.as_ref()?;
         let command = match self.argv.first() {
             Some(command) if self.name != SHELL => format!("abide load --as {agent} {command} --adopt {id}"),

@@ -1,6 +1,6 @@
 //! What holds the sessions of an instance on the host, and everything that a verb can ask of it.
 //!
-//! There are two: abide's own capsule, and a tmux server for those who live in tmux. Which one a run is on is told by its
+//! There are two: abide's own capsule, and a tmux server for those who live in tmux. Which one a run is on is recorded in its
 //! exit record; what the operator wished for is in the recipe, and may not have been to be had.
 
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! a server that hangs must not hang us. What the sessions in it mean is for others to know.
 //!
 //! The server is started with a bare environment. It gives its own to every window that is opened by a key, and so would
-//! give the first launch's to all later ones. It is not told about the user bus either: with that, newer versions of tmux
+//! give the first launch's to all later ones. It does not get the address of the user bus either: with that, newer versions of tmux
 //! move each pane into a scope of the user manager, which ends with the last logout where linger is off.
 
 mod attach;
@@ -51,7 +51,7 @@ const TO_END: Duration = Duration::from_millis(500);
 /// How long a server may take to start: it reads the operator's configuration, which may run programs.
 const TO_START: Duration = Duration::from_secs(15);
 
-/// What the server needs to know of the operator, and all that it is told.
+/// What the server needs to know of the operator, and all that it gets.
 const ENVIRONMENT: [&str; 13] = [
     vars::HOME,
     vars::PATH,
@@ -85,9 +85,9 @@ pub struct NewSession<'a> {
     pub name: &'a str,
     /// What is to be known of it: options of the session.
     pub options: &'a [(&'a str, String)],
-    /// Variables of every window in it. Anybody on the machine may see them in the process list.
+    /// Variables of every window in it. Every user of the machine may see them in the process list.
     pub env: &'a [(&'a str, OsString)],
-    /// Columns and rows, until somebody attaches.
+    /// Columns and rows, until a client attaches.
     pub size: (u16, u16),
     /// Lines of scrollback at least.
     pub scrollback: u32,
@@ -186,7 +186,7 @@ impl TmuxServer {
         }
     }
 
-    /// Whoever can put a socket where ours is expected has us talk to a server of theirs. tmux looks at this itself only
+    /// A user who can put a socket where ours is expected makes us talk to their server. tmux looks at this itself only
     /// where it chose the place.
     fn check_place(&self) -> io::Result<()> {
         let dir = self.socket.parent().ok_or(io::ErrorKind::InvalidInput)?;
@@ -198,7 +198,7 @@ impl TmuxServer {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
     }
 
-    /// Starts the server, with nothing in it: its command line is then that of no session, by which somebody might end
+    /// Starts the server, with nothing in it: its command line is then that of no session, by which another program might end
     /// them all who means one.
     pub fn start(&self) -> Result<(), RunError> {
         let stay = words(["set-option", "-s", EXIT_EMPTY, "off"]);
@@ -223,7 +223,7 @@ impl TmuxServer {
         new.extend(first.words());
         let target = exact(session.name);
         let mut commands = vec![at_least(session.scrollback), new];
-        // In the same breath: a configuration that ends what nobody looks at would end it before the next.
+        // In the same command: a configuration that ends unattached sessions would end it before the next one.
         for (name, value) in session.options {
             commands.push(words(["set-option", "-t", &target, name, value]));
         }

@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(store.trashed().unwrap().len(), 1);
         assert!(matches!(store.create_with(ids(&[1; 32]), instance), Err(StoreError::NoFreeId)));
         let staging = std::fs::read_dir(store.layout().staging()).unwrap();
-        assert_eq!(staging.count(), 2, "the lock, and what somebody else staged");
+        assert_eq!(staging.count(), 2, "the lock, and what another process staged");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Locks that the kernel releases when their holder ends.
 //!
-//! A lock is `flock` on a file that is never unlinked while anyone might hold it: a second file of the same name would
+//! A lock is `flock` on a file that is never unlinked while it might be held: a second file of the same name would
 //! be a second lock. The kernel releases it when its holder dies, so there are no stale locks to break.
 
 use std::os::fd::{AsFd, OwnedFd};

@@ -33,7 +33,7 @@ pub struct ClaimsLock {
 }
 
 impl Store {
-    /// The store at `home`, with its directories made if they are missing. Refuses a home in which anybody else could
+    /// The store at `home`, with its directories made if they are missing. Refuses a home in which another user could
     /// replace what is ours.
     pub fn open(home: PathBuf) -> Result<Self> {
         let home = resolved_home(home)?;

@@ -24,7 +24,7 @@ pub struct SweepReport {
 }
 
 impl Store {
-    /// Finishes what crashes cut short. Touches nothing that anybody is working on, and no instance directory: what should become of
+    /// Finishes what crashes cut short. Touches nothing that is in use, and no instance directory: what should become of
     /// those is decided elsewhere.
     pub fn sweep(&self) -> Result<SweepReport> {
         let mut report = SweepReport::default();

@@ -1,4 +1,4 @@
-//! Deleting and measuring trees that anybody may have filled with anything.
+//! Deleting and measuring trees, whatever other programs have put into them.
 //!
 //! Links are removed, never followed. Nothing on another mount is touched, not even another view of the same file
 //! system. Directories that their owner may not write to (module caches are often like that) are made writable first.

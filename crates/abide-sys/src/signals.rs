@@ -27,7 +27,7 @@ impl SignalFd {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel just gave us this descriptor, and nobody else knows it.
+        // SAFETY: the kernel just gave us this descriptor, and nothing else knows it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -77,7 +77,7 @@ pub struct TerminalSignals {
 }
 
 impl TerminalSignals {
-    /// Takes over what the terminal, and whoever wants the process to end, may send. Call it with one thread.
+    /// Takes over what the terminal, and other processes that end this one, may send. Call it with one thread.
     pub fn take() -> io::Result<Self> {
         Self::of(&AT_A_TERMINAL)
     }

@@ -27,7 +27,7 @@ const LEAVE_KITTY: &[u8] = b"\x1b[<u";
 
 /// How long a terminal that does not take its last bytes is waited for.
 const LAST_BYTES: Duration = Duration::from_secs(1);
-/// How long whoever the terminal is lent to may take to let go of it.
+/// How long the process that borrowed the terminal may take to give it back.
 const LETS_GO: Duration = Duration::from_millis(500);
 /// What a terminal that says it has room takes without making us wait.
 const SMALL_WRITE: usize = 256;
@@ -109,21 +109,21 @@ impl OperatorTerminal {
         with_taken(|_| ()).is_some()
     }
 
-    /// What somebody else could read and draw by: an opening that is not the shell's, of one terminal for both.
+    /// What another process could read and draw by: an opening that is not the shell's, of one terminal for both.
     pub fn lendable(&self) -> Option<BorrowedFd<'_>> {
         let node = |fd: &OwnedFd| rustix::fs::fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino));
         (self.own && node(&self.input) == node(&self.output)).then(|| self.input.as_fd())
     }
 
     /// Takes note of the connection whose other side has the terminal; it lets go when that is hung up, which is
-    /// waited for before anything is put right. `None` when nobody has it any more.
+    /// waited for before anything is put right. `None` when it is not lent any more.
     pub fn lent_over(&mut self, connection: Option<UnixStream>) {
         with_taken(|taken| taken.lent = connection);
     }
 
-    /// Forgets what was typed before: it was meant for whoever had the terminal then.
+    /// Forgets what was typed before: it was meant for the program that had the terminal then.
     pub fn discard_typed(&self) {
-        // A terminal that cannot do this has only what nobody has read yet.
+        // A terminal that cannot do this has only unread input.
         let _ = rustix::termios::tcflush(&self.input, QueueSelector::IFlush);
     }
 
@@ -193,7 +193,7 @@ impl Drop for OperatorTerminal {
 
 /// Stops this process, as Ctrl-Z does; the signal that lets it go on is waiting when it does.
 pub fn stop() {
-    // Nobody can be forbidden to stop themselves.
+    // A process may always stop itself.
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }
 
@@ -220,7 +220,7 @@ fn with_taken<T>(work: impl FnOnce(&mut TerminalToRestore) -> T) -> Option<T> {
 
 /// Puts the terminal right, once.
 fn give_back() {
-    // Whoever holds the lock at a panic is in the middle of this, or of entering; there is nothing better to do then.
+    // A holder of the lock at a panic is in the middle of this, or of entering; there is nothing better to do then.
     let Some(taken) = TAKEN.try_lock().ok().and_then(|mut slot| slot.take()) else { return };
     if let Some(connection) = &taken.lent {
         hang_up(connection);
@@ -252,7 +252,7 @@ fn write_all(output: &OwnedFd, mut bytes: &[u8]) {
 fn hang_up(connection: &UnixStream) {
     let deadline = Instant::now() + LETS_GO;
     let mut rest = [0; 4096];
-    // Where the connection is over already there is nobody to wait for.
+    // Where the connection is over already there is nothing to wait for.
     let mut open = connection.shutdown(Shutdown::Write).is_ok();
     while open && is_ready(connection, PollFlags::IN, deadline) {
         let read = rustix::io::read(connection, &mut rest);

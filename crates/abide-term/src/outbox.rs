@@ -47,7 +47,7 @@ impl TermEvent {
     }
 }
 
-/// Replies and events that nobody has taken yet.
+/// Replies and events that have not been taken yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
     replies: Vec<u8>,

@@ -142,7 +142,7 @@ impl Vt {
     }
 
     /// XTWINOPS: reports. What would move or resize the window is not a program's business here, and the titles are
-    /// answered empty: a title comes back as input, so whoever can set it could type.
+    /// answered empty: a title comes back as input, so a program that sets it could type.
     pub(crate) fn window_operation(&mut self, params: &Params) {
         let (cols, rows) = (usize::from(self.size.cols), usize::from(self.size.rows));
         let (width, height) = self.options.cell_pixels;

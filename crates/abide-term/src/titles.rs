@@ -4,7 +4,7 @@
 pub(crate) const MAX_TITLE: usize = 4 << 10;
 /// Deepest stack of saved titles; the oldest gives way.
 pub(crate) const MAX_STACK: usize = 10;
-/// The icon's title, where a program names one of the two: nobody sees it here.
+/// The icon's title, where a program names one of the two: it is not shown here.
 const ICON: u16 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

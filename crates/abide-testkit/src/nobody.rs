@@ -5,7 +5,7 @@ use std::path::Path;
 /// The user that tests of modes become.
 const NOBODY: u32 = 65534;
 
-/// Runs `body`, and the commands that it starts, without root's rights. Whoever is not root has none to begin with.
+/// Runs `body`, and the commands that it starts, without root's rights; a user who is not root has none to begin with.
 pub fn as_nobody(body: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {

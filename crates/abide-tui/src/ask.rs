@@ -28,7 +28,7 @@ impl Ask {
         Self { surface, colour }
     }
 
-    /// Whether anybody can be asked. If not, every question has its harmless answer.
+    /// Whether a question can be asked. If not, every question has its harmless answer.
     pub fn can_ask(&self) -> bool {
         self.surface != Surface::None
     }

@@ -3,7 +3,7 @@
 //! A question is a [`page::Page`]: plain data that knows its answers. [`draw`] turns it into a picture and [`press`]
 //! turns keys into an answer, both without a terminal; `rich` is the thin loop that owns one, and [`plain`] asks the same
 //! page as numbered text. [`screens`] makes the pages out of what abide knows. [`Ask`] picks the surface and never
-//! fails: where nobody can be asked, or the terminal goes away, the page's own harmless answer is given.
+//! fails: where there is no terminal, or it goes away, the page's own harmless answer is given.
 //!
 //! The picture is a grid of cells of our own ([`canvas`]) and not one of ratatui's: what we draw are boxes of lines, the
 //! terminal is already owned by `abide-sys`, and ratatui without any backend would bring two dozen crates, a constraint

@@ -20,7 +20,7 @@ pub struct Page<A> {
     /// What Enter answers, where that is not the marked choice.
     pub enter: Option<KeyAnswer<A>>,
     pub esc: KeyAnswer<A>,
-    /// What Ctrl-C answers, and what is answered when the terminal goes away or somebody ends us: it must do no harm.
+    /// What Ctrl-C answers, and what is answered when the terminal goes away or a signal ends us: it must do no harm.
     pub lost: KeyAnswer<A>,
     /// The answer where the terminal goes away, if that is another one than Ctrl-C gives.
     pub unanswered: Option<A>,

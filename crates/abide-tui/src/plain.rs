@@ -1,4 +1,4 @@
-//! The same page as numbered text: for a terminal that cannot draw, and for whoever prefers it.
+//! The same page as numbered text: for a terminal that cannot draw, and for operators who prefer it.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ const LONGEST_LINE: usize = 4096;
 
 /// Where answers come from.
 pub trait Lines {
-    /// What was typed up to Enter; `None` if nobody will type anything any more.
+    /// What was typed up to Enter; `None` at the end of the input.
     fn next_line(&mut self) -> Option<String>;
 }
 

@@ -34,7 +34,7 @@ enum DialogEvent {
     Keys(Vec<Key>),
     /// The screen has to be drawn anew.
     Redraw,
-    /// Nobody is there any more, or nobody should be.
+    /// The terminal is gone, or has to be given up.
     Lost,
 }
 

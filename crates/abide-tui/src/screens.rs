@@ -1,6 +1,6 @@
 //! The questions abide asks, each a function from what is known to a page, and back to a typed answer.
 //!
-//! Functions that end in `_page` make the page and ask nobody; the others ask, on one stay in the terminal.
+//! Functions that end in `_page` only make the page; the others ask, and enter the terminal once.
 
 mod come_back;
 mod confirm;

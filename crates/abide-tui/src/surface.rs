@@ -18,7 +18,7 @@ pub enum Surface {
 /// What is known about where we run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SurfaceFacts {
-    /// Whether somebody can type.
+    /// Whether there is input to read answers from.
     pub stdin: bool,
     /// Whether output goes to a screen.
     pub stdout: bool,

@@ -145,7 +145,7 @@ impl InstanceDir {
     }
 }
 
-/// Makes sure that `dir` is a real directory of ours that nobody else can enter: whoever can replace a name in it
+/// Makes sure that `dir` is a real directory of ours that no other user can enter: one who can replace a name in it
 /// can put their own socket where we expect ours.
 fn private_dir(dir: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(dir) {

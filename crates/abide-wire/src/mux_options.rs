@@ -27,7 +27,7 @@ impl Default for MuxOptions {
             scrollback: 10_000,
             journal_bytes: 8 << 20,
             live: LiveSettings::default(),
-            // Somebody who starts a mux for another purpose does not mean this.
+            // A mux that is started for another purpose does not need this.
             keep_awake: KeepAwake::Off,
         }
     }

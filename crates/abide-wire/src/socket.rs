@@ -196,7 +196,7 @@ mod tests {
                 assert!(rustix::io::fcntl_getfd(fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
             }
             drop((writer, fd));
-            assert_eq!((&reader).read(&mut buffer).unwrap(), 0, "nobody else holds it");
+            assert_eq!((&reader).read(&mut buffer).unwrap(), 0, "no other process holds it");
         }
         send_with(&client, b"y", server.as_fd()).unwrap();
         assert!(receive(&server, &mut buffer).unwrap().1.is_some());

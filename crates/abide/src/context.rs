@@ -1,4 +1,4 @@
-//! What every verb needs: where things are, how to print, and whether anybody can be asked.
+//! What every verb needs: where things are, how to print, and whether questions can be asked.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};

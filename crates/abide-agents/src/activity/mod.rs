@@ -162,8 +162,8 @@ impl AgentWatcher {
         }
     }
 
-    /// The conversation that an agent has begun which tells nobody: it is seen at work, and writes to another transcript than
-    /// it did. With several that could be meant, nobody knows whose is whose.
+    /// The conversation that an agent has begun without reporting it: it is seen at work, and writes to another transcript than
+    /// it did. With several candidates there is no way to know which is its own.
     fn begun_unheard(&mut self, lines: &[String], now: Instant) -> Option<String> {
         let tells = |signs: &ActivitySigns| signs.registry || signs.hooks.is_some() || signs.tail.is_none();
         let agent = self.agent.filter(|agent| !tells(&agent.profile().signs))?;
@@ -176,7 +176,7 @@ impl AgentWatcher {
         let began = SystemTime::now().checked_sub(worked)?;
         let AgentLaunch { config_dir, cwd, conversation, started, .. } = &self.launch;
         let last = self.transcript.written();
-        // Of a conversation that was not written down yet nobody knows that it is not the one.
+        // A conversation that was not written down yet may still be the one.
         let left = conversation.is_none() || last.is_some_and(|last| last + LAG < began);
         if worked < SETTLE || !left || !self.transcript.is_due(now) {
             return None;
@@ -210,7 +210,7 @@ impl Watcher for AgentWatcher {
                 .iter()
                 .any(|known| known.as_deref() != Some(&entry.conversation))
         {
-            // The first is told even if it is the expected one: where an agent came up is not known before.
+            // The first is reported even if it is the expected one: where an agent came up is not known before.
             self.registered = Some(entry.conversation.clone());
             self.follow(&entry.conversation, None);
             conversation = Some(entry.conversation.clone());

@@ -52,8 +52,8 @@ pub(crate) fn chosen_dir(
     env: &BTreeMap<OsString, OsString>,
 ) -> Option<PathBuf> {
     let configured = described.and_then(|agent| agent.config_dir.clone());
-    let told = configured.filter(|dir| agent.config_env(dir).is_ok());
-    told.or_else(|| agent.moved_to(&|name| env.get(OsStr::new(name)).cloned()))
+    let usable = configured.filter(|dir| agent.config_env(dir).is_ok());
+    usable.or_else(|| agent.moved_to(&|name| env.get(OsStr::new(name)).cloned()))
 }
 
 /// Refuses a directory that the agent `name`, run as `argv`, does not accept.
@@ -67,9 +67,9 @@ pub(crate) fn check(name: &str, argv: &[String], described: &Described) -> Resul
 /// that is given none, so the default is not passed.
 pub(crate) fn replay(agent: &dyn Agent, setup: &Setup, env: &mut BTreeMap<OsString, OsString>) {
     for (variable, _) in agent.profile().moved_by {
-        let told =
+        let usable =
             agent.config_env(&setup.config_dir).ok().filter(|(name, _)| setup.moved && name == variable);
-        match told {
+        match usable {
             Some((_, dir)) => drop(env.insert(variable.into(), dir)),
             None if !setup.moved => drop(env.remove(OsStr::new(variable))),
             None => {}

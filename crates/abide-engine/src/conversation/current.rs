@@ -27,7 +27,7 @@ const MAX_REPORTS: u64 = 256 * 1024;
 /// How closely to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookDepth {
-    /// As often as anybody lists: what is known already is not searched for again.
+    /// For every listing: what is known already is not searched for again.
     Brief,
     /// While something can be asked that cannot be asked later.
     Close,

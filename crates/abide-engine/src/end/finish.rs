@@ -87,7 +87,7 @@ fn note_obstacle(store: &Store, id: InstanceId, obstacle: &str) {
 
 /// Takes back the removal of the instance `id`, which was not carried out, and gives it as it is then: what was not ended
 /// yet runs on. Its trees are made known to git again, as far as they were given up.
-pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<Instance, EngineError> {
+pub fn take_back(store: &Store, id: InstanceId, progress: &dyn Fn(&str)) -> Result<Instance, EngineError> {
     let instance = store.update(id, |instance| -> Result<Instance, EngineError> {
         let judged = liveness::of(store, instance);
         liveness::require_known(id, &judged)?;
@@ -95,7 +95,7 @@ pub fn take_back(store: &Store, id: InstanceId, told: &dyn Fn(&str)) -> Result<I
         instance.apply(&event, "the operator cancelled its removal", clock::now())?;
         Ok(instance.clone())
     })?;
-    trees::reconnect(store, &instance, told)
+    trees::reconnect(store, &instance, progress)
         .map_err(|problem| EngineError::Other(format!("{} is kept, but {problem}", id.display_name())))
 }
 

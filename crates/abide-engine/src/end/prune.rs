@@ -172,11 +172,11 @@ fn fits(store: &Store, instance: &Instance, request: &PruneRequest) -> bool {
     kept && old && here
 }
 
-/// Carries `plan` out; `told` hears of each thing that went, and of each that did not and why.
-pub fn carry_out(store: &Store, plan: &Plan, mut told: impl FnMut(&str, Result<(), String>)) {
+/// Carries `plan` out; `report` gets each thing that went, and each that did not with the reason.
+pub fn carry_out(store: &Store, plan: &Plan, mut report: impl FnMut(&str, Result<(), String>)) {
     for DiscardedInstance { instance, .. } in &plan.instances {
         let gone = finish::discard(store, instance, Ending::Discard, "pruned by the operator").map(drop);
-        told(&instance.id.display_name(), gone.map_err(|error| error.to_string()));
+        report(&instance.id.display_name(), gone.map_err(|error| error.to_string()));
     }
     for orphan in &plan.orphaned {
         let gone = match keepers::end(orphan) {
@@ -184,11 +184,11 @@ pub fn carry_out(store: &Store, plan: &Plan, mut told: impl FnMut(&str, Result<(
             Ok(false) => Err("it does not stop".to_owned()),
             Err(error) => Err(error.to_string()),
         };
-        told(&orphan.id.display_name(), gone);
+        report(&orphan.id.display_name(), gone);
     }
     for entry in &plan.trash {
         let gone = store.purge(&entry.decision).map_err(|error| error.to_string());
-        told(&entry.decision.to_string(), gone);
+        report(&entry.decision.to_string(), gone);
     }
     for worktree in &plan.worktrees {
         let gone = match abide_git::forget(worktree, TO_LOOK) {
@@ -196,6 +196,6 @@ pub fn carry_out(store: &Store, plan: &Plan, mut told: impl FnMut(&str, Result<(
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         };
-        told(&worktree.tree.display().to_string(), gone);
+        report(&worktree.tree.display().to_string(), gone);
     }
 }

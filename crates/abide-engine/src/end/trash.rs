@@ -24,7 +24,7 @@ pub fn instance(store: &Store, id: InstanceId) -> Option<Instance> {
 
 /// Takes `name` back out of the trash, with the registrations and branches of its trees. What it was called it is called
 /// again, unless another has that name by now.
-pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<InstanceId, EngineError> {
+pub fn restore(store: &Store, name: &TrashName, progress: &dyn Fn(&str)) -> Result<InstanceId, EngineError> {
     // Until it has its name, or none, no new instance gets that.
     let naming = store.lock_claims()?;
     // Nothing is moved that cannot be whole again.
@@ -52,13 +52,13 @@ pub fn restore(store: &Store, name: &TrashName, told: &dyn Fn(&str)) -> Result<I
     })?;
     drop(naming);
     if let Some(taken) = taken {
-        told(&format!(
+        progress(&format!(
             "another instance is named `{taken}` now, so {} comes back without a name",
             id.display_name()
         ));
     }
     // A resume tries that once more.
-    trees::reconnect(store, &instance, told)
+    trees::reconnect(store, &instance, progress)
         .map_err(|problem| EngineError::Other(format!("{} is back, but {problem}", id.display_name())))?;
     tracing::info!(%id, "restored from the trash");
     Ok(id)

@@ -66,7 +66,7 @@ pub fn beyond_sessions(store: &Store, id: InstanceId) -> BeyondSessions {
     if held.lock() != SupervisorLock::Free {
         let holders = held.holders();
         let supervised: Vec<Pid> = holders.iter().flat_map(|holder| generations(*holder)).flatten().collect();
-        // What the set-up command left was never below a holder. Without a holder it cannot be told from a session.
+        // What the set-up command left was never below a holder. Without a holder it cannot be distinguished from a session.
         let outside = left.into_iter().filter(|left| !holders.is_empty() && !supervised.contains(&left.pid));
         let outside = outside.filter_map(daemon);
         let daemons = holders.iter().copied().flat_map(daemons::below).chain(outside).collect();

@@ -164,7 +164,7 @@ pub fn relocate(
     store: &Store,
     id: InstanceId,
     to: &Path,
-    told: &dyn Fn(&str),
+    progress: &dyn Fn(&str),
 ) -> Result<Instance, EngineError> {
     let to =
         fs::canonicalize(to).map_err(|error| EngineError::Other(format!("{}: {error}", to.display())))?;
@@ -184,7 +184,7 @@ pub fn relocate(
         Ok((instance.clone(), was))
     })?;
     if was.is_some_and(|was| was != now) {
-        told(&format!("{} is a different directory, or a copy of the one that was moved", to.display()));
+        progress(&format!("{} is a different directory, or a copy of the one that was moved", to.display()));
     }
     Ok(instance)
 }

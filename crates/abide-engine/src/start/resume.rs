@@ -51,9 +51,9 @@ pub fn resume(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Started, Engine
     })?;
     let mut started = launch::start(ctx, &instance, claim)?;
     started.warnings.extend(instance.sessions.iter().filter_map(left_open));
-    let was_astray = instance.sessions.iter().filter_map(Session::told_astray);
-    started.warnings.extend(was_astray.map(|told| format!("in its last run, {told}")));
-    started.warnings.extend(instance.sessions.iter().filter_map(Session::told_below));
+    let was_astray = instance.sessions.iter().filter_map(Session::astray_notice);
+    started.warnings.extend(was_astray.map(|notice| format!("in its last run, {notice}")));
+    started.warnings.extend(instance.sessions.iter().filter_map(Session::below_notice));
     Ok(started)
 }
 
@@ -114,14 +114,14 @@ pub fn resume_watched(ctx: &LaunchContext<'_>, id: InstanceId) -> Result<Resumpt
         started => started?,
     };
     startup_check::verify(ctx.store, id)?;
-    started.warnings.extend(told_astray(ctx.store, id));
+    started.warnings.extend(astray_notice(ctx.store, id));
     Ok(Resumption::Back(started))
 }
 
 /// What the operator should know of sessions that run in another conversation than their own.
-pub fn told_astray(store: &Store, id: InstanceId) -> Vec<String> {
+pub fn astray_notice(store: &Store, id: InstanceId) -> Vec<String> {
     let instance = store.read(id);
-    instance.iter().flat_map(|instance| &instance.sessions).filter_map(Session::told_astray).collect()
+    instance.iter().flat_map(|instance| &instance.sessions).filter_map(Session::astray_notice).collect()
 }
 
 fn runs(ctx: &LaunchContext<'_>, id: InstanceId) -> bool {

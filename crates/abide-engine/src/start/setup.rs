@@ -67,7 +67,7 @@ fn listen(
     child: &Child,
     output: PipeReader,
     signals: &SignalFd,
-    told: &dyn Fn(&str),
+    progress: &dyn Fn(&str),
 ) -> io::Result<Option<String>> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     rustix::io::ioctl_fionbio(&output, true)?;
@@ -80,7 +80,7 @@ fn listen(
         // What it leaves in the background may hold the pipe for ever, so its end is waited for, not the pipe's.
         let over = !fds[0].revents().is_empty();
         drop(fds);
-        output = output.map(|output| hear(output, &mut line, told)).transpose()?.flatten();
+        output = output.map(|output| hear(output, &mut line, progress)).transpose()?.flatten();
         let cut = match () {
             () if over => None,
             () if signals.next()?.is_some() => Some("was stopped".to_owned()),
@@ -90,14 +90,18 @@ fn listen(
             () => continue,
         };
         if !line.is_empty() {
-            told(&String::from_utf8_lossy(&line));
+            progress(&String::from_utf8_lossy(&line));
         }
         return Ok(cut);
     }
 }
 
 /// Tells the lines that are there, and keeps in `line` what has no end yet. Gives the pipe back while more may come.
-fn hear(mut output: PipeReader, line: &mut Vec<u8>, told: &dyn Fn(&str)) -> io::Result<Option<PipeReader>> {
+fn hear(
+    mut output: PipeReader,
+    line: &mut Vec<u8>,
+    progress: &dyn Fn(&str),
+) -> io::Result<Option<PipeReader>> {
     let mut piece = vec![0; PIPE];
     let read = match output.read(&mut piece) {
         Ok(0) => return Ok(None),
@@ -111,7 +115,7 @@ fn hear(mut output: PipeReader, line: &mut Vec<u8>, told: &dyn Fn(&str)) -> io::
         line.iter().rposition(|byte| *byte == b'\n').or((line.len() > PIPE).then_some(line.len()))
     {
         let rest = line.split_off(end);
-        line.split(|byte| *byte == b'\n').for_each(|line| told(&String::from_utf8_lossy(line)));
+        line.split(|byte| *byte == b'\n').for_each(|line| progress(&String::from_utf8_lossy(line)));
         *line = rest.strip_prefix(b"\n").unwrap_or(&rest).to_vec();
     }
     Ok(Some(output))

@@ -94,7 +94,7 @@ impl AheadQuery<'_> {
             return true;
         }
         let Some(name) = r.name.strip_prefix(HEADS) else { return false };
-        // A branch that was checked out here and moved on elsewhere is in somebody else's hands.
+        // A branch that was checked out here and moved on elsewhere is no longer ours.
         let is_where_we_left_it =
             || self.trail.branches.contains(name) && self.trail.commits.contains(&r.oid);
         Some(name) == self.scratch || Some(name) == self.status.branch.as_deref() || is_where_we_left_it()

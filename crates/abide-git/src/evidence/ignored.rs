@@ -1,9 +1,9 @@
 //! Files that `git status` does not compare and that appeared, or changed, since the tree was made.
 //!
 //! The rule: an ignored file counts as work (`.env`, a database, notes), because nothing else has it. What a build or an
-//! installation makes again does not: nobody wants to be asked about `target/` at every exit. A directory is such when
+//! installation makes again does not: no one wants a question about `target/` at every exit. A directory is such when
 //! it says so itself (`CACHEDIR.TAG`) or has one of the names below; a file is, by its ending. A repository in such a
-//! directory counts if somebody committed to it. What is not asked about is not deleted either: it goes to the trash
+//! directory counts if it has commits of its own. What is not asked about is not deleted either: it goes to the trash
 //! with its tree, and where its name is one that people use too, it stays there for its whole time.
 
 use std::collections::BTreeMap;
@@ -216,7 +216,7 @@ pub(crate) fn appeared(now: Ignored, before: &Ignored) -> Vec<FileChange> {
         .collect()
 }
 
-/// Collects the files at and below `path` that `enter`, told what is a directory, lets in; false if not all could be
+/// Collects the files at and below `path` that `enter` lets in, which also gets whether it is a directory; false if not all could be
 /// looked at.
 fn walk(tree: &Path, path: &Path, files: &mut Files, enter: &mut dyn FnMut(&Path, bool) -> bool) -> bool {
     let full = tree.join(path);

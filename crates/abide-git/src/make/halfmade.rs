@@ -1,4 +1,4 @@
-//! A tree that was never finished. Nobody was to work in it yet, but people do look into directories, and put files
+//! A tree that was never finished. No session worked in it yet, but people do look into directories, and put files
 //! there: only what making it put there may be deleted.
 
 use std::fs;

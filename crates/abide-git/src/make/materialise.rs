@@ -1,6 +1,6 @@
 //! Making a tree: a worktree of the host's repository or a clone of it.
 //!
-//! What is about to be made is written down first. If it fails it is undone; if we are killed, whoever comes next finds
+//! What is about to be made is written down first. If it fails it is undone; if we are killed, the next process finds
 //! the record and undoes or repeats it. The host's repository is left as it was either way.
 
 use std::ffi::OsStr;

@@ -71,7 +71,7 @@ impl Site {
 /// What a release left in the host's repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Released {
-    /// The tree's own branch, if somebody else needs it now.
+    /// The tree's own branch, if another worktree needs it now.
     pub kept_branch: Option<String>,
     /// What stays in a repository that is not where it was, in words.
     pub left: Option<String>,
@@ -236,7 +236,7 @@ fn settings(git: &Git, record: &TreeRecord) -> Result<Vec<(String, String)>, Git
     Ok(all.filter_map(|(key, value)| Some((key.strip_prefix(&prefix)?.to_owned(), value))).collect())
 }
 
-/// Deletes the tree's own branch, unless it moved since it was saved or somebody has it checked out.
+/// Deletes the tree's own branch, unless it moved since it was saved or is checked out elsewhere.
 fn delete_branch(record: &TreeRecord, saved: &SavedWorktree, git: &Git) -> Result<Released, GitError> {
     let (Some(branch), Some(tip)) = (&record.branch, &saved.tip) else { return Ok(Released::default()) };
     let full = format!("{HEADS}{branch}");

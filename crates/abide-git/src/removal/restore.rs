@@ -122,14 +122,14 @@ pub(crate) fn restore_site(site: &Site, deadline: GitDeadline) -> Result<Restore
     Ok(restored)
 }
 
-/// Makes the branch `name` at `tip`, or one with a number after it if somebody has that name for something else.
+/// Makes the branch `name` at `tip`, or one with a number after it if the name is taken.
 fn put_branch(git: &Git, name: &str, tip: &str, saved: &SavedWorktree) -> Result<String, GitError> {
     let refs = refs::all(git)?;
     let at =
         |name: &str| refs.iter().find(|r| r.name.strip_prefix(HEADS) == Some(name)).map(|r| r.oid.as_str());
     let new = first_free(name, |name| at(name).is_none_or(|oid| oid == tip));
     if at(&new).is_none() {
-        // The empty old value: somebody who makes it at this moment keeps it.
+        // The empty old value: a branch that another process makes at this moment stays.
         git.run(["update-ref", &format!("{HEADS}{new}"), tip, ""])?;
     }
     for (key, value) in &saved.settings {

@@ -66,7 +66,7 @@ impl Command {
         })
     }
 
-    /// Whether it changes nothing for anybody else, so that a client which only watches may use it too.
+    /// Whether it changes nothing for other clients, so that a client which only watches may use it too.
     pub fn only_looks(self) -> bool {
         matches!(
             self,

@@ -91,7 +91,7 @@ impl ToKeeperQueue {
                 Ok(()) => {}
                 Err(LinkError::Full) if self.0.len() <= MAX_TO_KEEPER => return,
                 // If it is gone, the next round finds that out.
-                Err(err) => tracing::warn!("the keeper could not be told something: {err}"),
+                Err(err) => tracing::warn!("a message to the keeper was lost: {err}"),
             }
             self.0.pop_front();
         }

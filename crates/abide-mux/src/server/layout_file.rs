@@ -20,7 +20,7 @@ pub(crate) struct SavedLayout {
     /// The names that the operator gave.
     #[serde(default)]
     pub names: BTreeMap<SessionId, String>,
-    /// The colours of the operator's terminal, for programs that ask before anybody is attached.
+    /// The colours of the operator's terminal, for programs that ask before a client is attached.
     #[serde(default)]
     pub colors: Option<Colors>,
     /// What was changed of the launcher's settings, and in which run: the next run has newer ones of its own.

@@ -61,7 +61,7 @@ fn start_transient(login: &Login, name: &str, properties: &[&[&str]]) -> Result<
     busctl(&login.user_bus(), &words, TO_ACT).map(drop)
 }
 
-/// Turns linger on for the operator, if the policy lets them; nobody is asked for a password.
+/// Turns linger on for the operator, if the policy lets them; there is no question for a password.
 pub fn set_linger(login: &Login) -> Result<(), RunError> {
     let uid = login.uid.to_string();
     let mut words = vec!["--allow-interactive-authorization=no", "call"];

@@ -26,7 +26,7 @@ pub struct Login {
     /// Where the user manager has its bus.
     pub runtime_dir: PathBuf,
     pub uid: u32,
-    /// The operator's name; `None` for somebody who is in no passwd file.
+    /// The operator's name; `None` for a user who is in no passwd file.
     pub user: Option<String>,
 }
 
@@ -214,7 +214,7 @@ impl Inspector {
     }
 }
 
-/// Where the user manager has its bus: where the environment says, unless that is stale or somebody else's, as after
+/// Where the user manager has its bus: where the environment says, unless that is stale or another user's, as after
 /// `su` from a shell of root; else where systemd puts it. A directory of ours without a bus was made on purpose.
 fn runtime_dir(set: Option<PathBuf>, default: PathBuf, uid: u32) -> PathBuf {
     let is_ours = |dir: &PathBuf| {
@@ -235,7 +235,7 @@ fn tmux_keeps_login(pid: Pid, login_rule: &dyn Fn(u32) -> EndRule) -> bool {
     }
 }
 
-/// Whether somebody listens at `socket`. Never waits: a manager that hangs with a full queue counts as not there.
+/// Whether a process listens at `socket`. Never waits: a manager that hangs with a full queue counts as not there.
 pub(crate) fn answers(socket: &Path) -> Result<(), Errno> {
     let address = SocketAddrUnix::new(socket)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -291,7 +291,7 @@ mod tests {
         let listener = UnixListener::bind(login.user_bus()).unwrap();
         assert_eq!(login.bus_fault(), None);
         drop(listener);
-        assert!(login.bus_fault().unwrap().contains("refused"), "a socket that nobody answers is no bus");
+        assert!(login.bus_fault().unwrap().contains("refused"), "a socket without a listener is no bus");
     }
 
     #[test]

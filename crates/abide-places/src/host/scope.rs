@@ -54,7 +54,7 @@ impl fmt::Display for ScopeOutcome {
 }
 
 impl ScopeOutcome {
-    /// What the operator should be told when the session starts.
+    /// What the operator should know when the session starts.
     pub fn warning(&self) -> Option<&str> {
         match self {
             Self::Enabled { .. } | Self::Disabled => None,

@@ -1,5 +1,5 @@
 //! The operator's terminal in front of a session: the real client of tmux.
-#![allow(unsafe_code)] // `pre_exec`: a client must not stay at the terminal of somebody who is gone.
+#![allow(unsafe_code)] // `pre_exec`: a client must not stay at a terminal whose operator is gone.
 
 use std::ffi::OsStr;
 use std::io;

@@ -139,7 +139,7 @@ impl SessionInPane {
         let stopped = match end.cause {
             EndCause::Itself | EndCause::Closed => false,
             EndCause::Stopped | EndCause::Terminated => true,
-            // A pane that was closed beside others was done with; where all are gone, nobody said so.
+            // A pane that was closed beside others was done with; where all are gone, that is not known.
             EndCause::HungUp => others.is_empty(),
         };
         let Order { generation, spec } = &self.order;

@@ -1,6 +1,6 @@
 //! A session in a pane of a tmux server: what tmux starts there is a process of ours, the parent of the session's.
 //!
-//! tmux is told to start that process and nothing else. What it is to run may hold secrets, and would be in an argument
+//! tmux starts that process and nothing else. What it is to run may hold secrets, and would be in an argument
 //! and in the server's memory; so it comes over the instance directory's socket, from a launcher that
 //! waits at its [`LaunchSocket`] until every pane has connected. The parent ends the session when it is asked to, and knows how it ended.
 
@@ -46,7 +46,7 @@ pub struct Order {
 /// What became of it: the process, or why there is none.
 type StartResult = Result<Pid, String>;
 
-/// Where the panes of one launch ask what to run. Nobody is admitted any more when it is dropped.
+/// Where the panes of one launch ask what to run. When it is dropped, no pane is admitted any more.
 pub struct LaunchSocket {
     instance_dir: InstanceDir,
     listener: UnixListener,
@@ -69,7 +69,7 @@ impl LaunchSocket {
             if poll::wait(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(deadline))? == 0 {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // Whoever comes here for anything else is not the one that is waited for.
+            // A connection for anything else is not the one that is waited for.
             if let Ok(pane) = socket::accept(&self.listener).and_then(WaitingPane::new) {
                 return Ok(pane);
             }
@@ -85,7 +85,7 @@ impl Drop for LaunchSocket {
     }
 }
 
-/// A pane that waits to be told what to run. Dropped untold, it ends.
+/// A pane that waits for its order. If it is dropped without one, the pane ends.
 pub struct WaitingPane {
     pub session: SessionId,
     /// The process in the pane.
@@ -181,7 +181,7 @@ mod tests {
                     launcher.tell(answer.clone());
                     order
                 });
-                // Somebody who wants something else of the socket is not taken for a pane.
+                // A connection that wants something else of the socket is not taken for a pane.
                 drop(socket::connect(&instance_dir.run_dir()).unwrap());
                 let waiting = socket.admit().unwrap();
                 assert_eq!(waiting.session, SessionId(1));

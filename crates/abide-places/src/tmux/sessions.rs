@@ -64,7 +64,7 @@ impl Tmux {
         Ok(panes.into_iter().filter(|pane| self.owns(pane)).collect())
     }
 
-    /// The same as they were when somebody last asked for any of this server's.
+    /// The same, as they were when any of this server's were last asked for.
     fn surveyed(&self) -> Result<Vec<TmuxPane>, NoAnswer> {
         self.find_socket();
         match &*self.survey.panes(&self.server) {
@@ -353,7 +353,7 @@ pub fn sweep(store: &Store, survey: &Survey) {
     }
     let Ok(panes) = &*survey.panes(&server) else { return };
     if panes.is_empty() {
-        // Whoever started it died before there was anything in it, or is about to put something there and finds it gone.
+        // Its starter died before there was anything in it, or is about to put something there and finds it gone.
         let _ = server.release();
     }
     let home = home_mark(store.layout().home());

@@ -41,7 +41,7 @@ impl Stat {
         pids.filter_map(|pid| Self::read(pid).ok())
     }
 
-    /// Whether it has ended, though nobody may have taken note of that yet.
+    /// Whether it has ended, even if it was not reaped yet.
     pub fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }

@@ -10,7 +10,7 @@ pub(crate) enum Charset {
 }
 
 impl Charset {
-    /// The set that this final byte designates; the national sets that nobody uses any more are ASCII.
+    /// The set that this final byte designates; the national sets, which are no longer used, are ASCII.
     pub(crate) fn from_final(byte: u8) -> Self {
         match byte {
             b'0' | b'2' => Self::DecGraphics,

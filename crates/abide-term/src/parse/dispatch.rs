@@ -99,7 +99,7 @@ impl Vt {
             b'M' => self.delete_lines(params.count(0)),
             b'P' => self.delete_cells(params.count(0)),
             b'S' => self.scroll_up(params.count(0)),
-            // With more parameters it is a mouse highlight request, which nobody supports.
+            // With more parameters it is a mouse highlight request, which no terminal supports.
             b'T' if params.values().len() < 2 => self.insert_rows(self.margins.top, params.count(0)),
             b'^' => self.insert_rows(self.margins.top, params.count(0)),
             b'X' => self.erase_cells(params.count(0)),

@@ -51,7 +51,7 @@ fn apply_plain(pen: &mut Cell, values: &[u16]) {
                 let (color, used) = match *rest {
                     [5, index, ..] => (index_color(index), 2),
                     [2, r, g, b, ..] => (rgb_color(r, g, b), 4),
-                    // Cut short: what is left cannot be told from other attributes.
+                    // Cut short: what is left cannot be distinguished from other attributes.
                     _ => return,
                 };
                 if let Some(color) = color {

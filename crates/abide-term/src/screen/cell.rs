@@ -225,7 +225,7 @@ impl Cell {
         Self { content: 0, fg: 0, bg: self.bg & COLOR, ul: 0 }
     }
 
-    /// Whether the cell is as it was on a screen that nobody touched.
+    /// Whether the cell is as it was on an untouched screen.
     pub(crate) fn is_pristine(&self) -> bool {
         *self == Self::default()
     }

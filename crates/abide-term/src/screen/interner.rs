@@ -1,6 +1,6 @@
 //! A bounded table of strings with small ids: grapheme clusters and hyperlinks.
 //!
-//! It hands out ids and takes back those that nobody uses; who uses them is for its owner to say.
+//! It hands out ids and takes back unused ones; its owner says which are used.
 
 use std::collections::HashMap;
 use std::sync::Arc;

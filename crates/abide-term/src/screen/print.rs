@@ -65,7 +65,7 @@ impl Vt {
     /// Prints the last character again, `n` times.
     pub(crate) fn repeat(&mut self, n: usize) {
         let Some(c) = self.last_char else { return };
-        // More than a screenful changes nothing that anybody could see.
+        // More than a screenful changes nothing that is visible.
         let n = n.min(self.cols() * self.rows());
         for _ in 0..n {
             self.print_char(c);

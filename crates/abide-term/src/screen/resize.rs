@@ -61,7 +61,7 @@ impl Vt {
             let head = self.unwrap_scrollback_tail(old.cols());
             let clusters = &self.clusters;
             self.scrollback.rewrap(cols, |id| first_char(clusters, id));
-            // Narrower rows are more rows, and whoever counts lines from the beginning counts these.
+            // Narrower rows are more rows, and line numbers count these.
             self.scrolled_off = self.scrolled_off.max(self.scrollback.len() as u64);
             reflow::rows(old, head, cols, &mut places)
         };

@@ -1,6 +1,6 @@
 //! The lines that left the top of the primary screen.
 //!
-//! Lines are stored encoded, in pages, and decoded when somebody looks. A page is dropped whole, so forgetting the
+//! Lines are stored encoded, in pages, and decoded when they are read. A page is dropped whole, so forgetting the
 //! oldest line costs nothing most of the time. All lines were written at one width; when the width changes they are all
 //! wrapped anew at once, which takes a few milliseconds for ten thousand of them because plain lines are cut as bytes.
 //!

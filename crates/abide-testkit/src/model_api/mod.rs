@@ -1,4 +1,4 @@
-//! A model that answers as a test told it to, behind the interfaces that the agents speak: Anthropic's messages, OpenAI's
+//! A model that answers as the test says, behind the interfaces that the agents speak: Anthropic's messages, OpenAI's
 //! responses and chat completions, and Gemini's. It listens on loopback and knows no time: an answer that is held stays held
 //! until the test lets it go on.
 //!
@@ -71,7 +71,7 @@ impl ModelApi {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let state = Arc::clone(&shared);
-                // An agent that was killed leaves a broken connection, which is nobody's failure.
+                // An agent that was killed leaves a broken connection, which is no failure.
                 std::thread::spawn(move || serve(&stream, &state).ok());
             }
         });

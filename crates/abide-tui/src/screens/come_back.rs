@@ -22,7 +22,7 @@ pub struct ComeBackCandidate {
     /// What led to that, in words.
     pub because: String,
     pub age: Duration,
-    /// What its mounts hold; `None` if nobody has looked.
+    /// What its mounts hold; `None` if that was not examined.
     pub evidence: Option<Vec<MountEvidence>>,
     /// What each of its sessions is called, the first one first.
     pub sessions: Vec<String>,

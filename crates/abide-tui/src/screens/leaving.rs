@@ -52,7 +52,7 @@ pub enum LeavingStep {
     Back,
 }
 
-/// Asks what shall become of `sessions`. Without any there is nothing to ask; where nobody answers, all keep running.
+/// Asks what shall become of `sessions`. Without any there is nothing to ask; without an answer, all keep running.
 pub fn leaving(ask: &Ask, sessions: &[Live]) -> LeavingDecision {
     if sessions.is_empty() {
         return LeavingDecision::Leave(Vec::new());

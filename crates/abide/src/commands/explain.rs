@@ -248,7 +248,7 @@ fn conversation_of(session: &Session) -> Vec<String> {
             format!("  because {}", bound.origin.meaning()),
         ],
     };
-    lines.extend(session.told_astray().map(|told| format!("  but {}", Safe(told))));
+    lines.extend(session.astray_notice().map(|notice| format!("  but {}", Safe(notice))));
     let transcript = session.conversation.as_ref().and_then(|bound| bound.transcript.as_ref());
     lines.extend(transcript.map(|path| format!("  its transcript is {}", path.display())));
     let setup = session.setup.as_ref().filter(|_| transcript.is_none());
@@ -298,7 +298,11 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
     lines
         .extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation_of));
     lines.extend(
-        instance.sessions.iter().filter_map(Session::told_below).map(|told| format!("  {}", Safe(told))),
+        instance
+            .sessions
+            .iter()
+            .filter_map(Session::below_notice)
+            .map(|notice| format!("  {}", Safe(notice))),
     );
     lines
 }

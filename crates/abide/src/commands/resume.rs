@@ -103,7 +103,7 @@ fn bring_back(args: &Args, instance: &Instance, context: &Context) -> VerbResult
         return complete(&name, &started);
     }
     super::watch_boot(instance.id, context)?;
-    resume::told_astray(&context.store, instance.id).iter().for_each(|told| context.warn(told));
+    resume::astray_notice(&context.store, instance.id).iter().for_each(|told| context.warn(told));
     context.printer.line(came_back(&name, &started))?;
     complete(&name, &started)
 }

@@ -82,10 +82,10 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
             context.printer.line(format!("{} had already ended: {because}", id.display_name()))
         }
         _ => {
-            resume::told_astray(&context.store, id).iter().for_each(|told| context.warn(told));
+            resume::astray_notice(&context.store, id).iter().for_each(|told| context.warn(told));
             let kept = context.store.read(id);
             let sessions = kept.iter().flat_map(|instance| &instance.sessions);
-            sessions.filter_map(Session::told_below).for_each(|told| context.warn(&told));
+            sessions.filter_map(Session::below_notice).for_each(|told| context.warn(&told));
             let name = id.display_name();
             context.printer.line(match was_over {
                 true => format!("{name} was not running; it is kept"),

@@ -116,7 +116,7 @@ fn mention_background(held: &dyn Substrate, session: &SessionId, context: &Conte
     }
 }
 
-/// How the session that `word` means ended, if that was before anybody could wait for it.
+/// How the session that `word` means ended, if that was before the wait began.
 fn ended_before(word: &str, context: &Context) -> Option<ProcessExit> {
     let (name, session) = target::split(word);
     let instance = match context.store.resolve(name) {

@@ -168,11 +168,11 @@ impl Watching {
         if self.starting.is_some() {
             return Idleness::Working;
         }
-        let told = self.belief.source.is_some_and(|source| source != Source::Processes);
+        let reported = self.belief.source.is_some_and(|source| source != Source::Processes);
         let waits = background == Background::Ignored
             && model::is_only_background(self.doing(), self.evidence.iter().map(|one| one.says));
         match waits || self.doing() != Doing::Working {
-            _ if !told => Idleness::Unknown,
+            _ if !reported => Idleness::Unknown,
             true => Idleness::Idle,
             false => Idleness::Working,
         }

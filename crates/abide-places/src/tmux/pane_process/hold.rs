@@ -25,7 +25,7 @@ pub const CLOSE: Signal = Signal::USR2;
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What keys and jobs do in the terminal is the session's business: parent and session share a process group, because in
-/// one of its own the session could be stopped by a key, and nobody is there who would have it go on.
+/// one of its own the session could be stopped by a key, and no shell is there to continue it.
 const OF_THE_TERMINAL: [i32; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// Why a session ended.
@@ -89,7 +89,7 @@ impl PaneSession {
         self.pid
     }
 
-    /// Waits for the session to end, by itself or because somebody wants it to, and for all that it started.
+    /// Waits for the session to end, by itself or by a request, and for all that it started.
     pub fn wait(&self) -> io::Result<End> {
         let (mut exit, mut cause, mut ending) = (None, EndCause::Itself, None::<Ending>);
         loop {
@@ -119,13 +119,13 @@ impl PaneSession {
         Ending::begin(scope, None, GRACE, now)
     }
 
-    /// Why the session is to end, if somebody wants it to. What ends a login or a machine tells the session and its parent
-    /// at the same time, and the session may be faster: whoever judges an end asks again.
+    /// Why the session has to end, if it has to. What ends a login or a machine signals the session and its parent
+    /// at the same time, and the session may be faster: the judgement of an end asks again.
     pub fn asked(&self) -> io::Result<Option<EndCause>> {
         let mut asked = None;
         while let Some(signal) = self.signals.next()? {
             asked = match cause_of(signal) {
-                // A server that is told to end takes its terminals away, and that may be heard first.
+                // A server that has to end takes its terminals away, and that may be heard first.
                 Some(EndCause::Terminated) => Some(EndCause::Terminated),
                 cause => asked.or(cause),
             };

@@ -1,4 +1,4 @@
-//! What is known of a session in a pane, for whoever asks what it is doing: what it was launched with, and the last that its
+//! What is known of a session in a pane, for a client that asks what it is doing: what it was launched with, and the last that its
 //! agent's hooks said. No process of ours looks at a pane all the time, so both are files of the instance directory.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Waiting for something in a pane. tmux tells nobody when something happens there, so it is asked again and again.
+//! Waiting for something in a pane. tmux does not report what happens there, so it is asked again and again.
 
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,7 @@ fn new_line(tmux: &Tmux, session: &SessionId, pane: &TmuxPane, text: &str) -> Op
     lines.into_iter().skip(earlier).find(|line| line.contains(text))
 }
 
-/// How many rows at the top of the screen an earlier run left. Where they cannot be told from others any more, as after the
+/// How many rows at the top of the screen an earlier run left. Where they cannot be distinguished from others any more, as after the
 /// program has cleared the screen, all rows count as new.
 fn rows_of_earlier_run(tmux: &Tmux, session: &SessionId, pane: &TmuxPane) -> Option<usize> {
     let past = enter::past(&tmux.instance_dir, session, size(pane)).filter(|_| !pane.alternate)?;

@@ -1,4 +1,4 @@
-//! What a session in tmux is doing. Nobody watches it: it is looked at when somebody asks, with everything that an agent says
+//! What a session in tmux is doing. No process watches it: it is examined on demand, with everything that an agent says
 //! elsewhere, its title and its screen. What a program says through its terminal tmux keeps to itself.
 
 use std::time::{Duration, Instant};
