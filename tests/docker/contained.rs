@@ -180,13 +180,19 @@ fn dir_of(sandbox: &Sandbox, id: InstanceId) -> PathBuf {
     sandbox.home().join("instances").join(id.as_str())
 }
 
-fn run(engine: EngineKind, args: &[&str]) -> Run {
+/// Runs the command of an engine.
+pub fn run(engine: EngineKind, args: &[&str]) -> Run {
     let out = Command::new(engine.as_str()).args(args).stdin(Stdio::null()).output().unwrap();
     Run {
         code: out.status.code(),
         stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
     }
+}
+
+/// Whether this is the process that [`again`] started.
+pub fn is_again() -> bool {
+    std::env::var_os("ABIDE_TEST_AGAIN").is_some()
 }
 
 /// Runs the test called `name` again as a process of its own, with `env`. There `ABIDE_TEST_AGAIN` is set.

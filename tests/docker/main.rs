@@ -24,5 +24,6 @@ mod bring_up;
 mod contained;
 mod inside;
 mod look;
+mod rootless;
 mod silence;
 mod take_down;

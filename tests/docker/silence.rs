@@ -6,7 +6,7 @@ use abide_model::ladder::{PlaceSight, Tier};
 use abide_places::place::{PlaceError, TakeDown};
 use abide_testkit::Sandbox;
 
-use crate::contained::{Contained, again};
+use crate::contained::{Contained, again, is_again};
 
 /// What every verb says of an engine that does not answer. Here the engine is what the environment says.
 fn every_verb_knows_nothing() {
@@ -34,10 +34,6 @@ fn every_verb_knows_nothing() {
 fn unknown<T: std::fmt::Debug>(result: Result<T, PlaceError>) {
     let Err(PlaceError::Unknown(why)) = &result else { panic!("{result:?}") };
     assert!(why.contains("`docker version`"), "{why}");
-}
-
-fn is_again() -> bool {
-    std::env::var_os("ABIDE_TEST_AGAIN").is_some()
 }
 
 #[test]
