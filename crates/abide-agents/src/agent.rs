@@ -11,6 +11,7 @@ use crate::activity::ActivitySigns;
 use crate::argv::{self, Grammar};
 use crate::fatal::{self, Fatal};
 use crate::open;
+use crate::projects::{self, ProjectLayout};
 use crate::title::{self, Said};
 
 /// What is known of an agent that is mere data.
@@ -39,6 +40,8 @@ pub struct Profile {
     pub signs: ActivitySigns,
     /// How one conversation is taken out of the file that holds all of them; `None` if each has files of its own.
     pub shared: Option<Shared>,
+    /// How its transcripts are laid out, where they are by project.
+    pub(crate) projects: Option<ProjectLayout>,
 }
 
 /// How a conversation is kept whose transcript holds others too.
@@ -68,6 +71,7 @@ impl Profile {
         asked_for_help: false,
         signs: ActivitySigns::NONE,
         shared: None,
+        projects: None,
     };
 }
 
@@ -85,15 +89,21 @@ pub trait Agent: Debug + Sync {
     }
 
     /// The same for what is an id of this agent; an error says why it cannot be known.
-    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Result<Located, String>;
+    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Result<Located, String> {
+        let layout = self.profile().projects.ok_or("it is not known where its conversations are")?;
+        projects::find_transcript(config_dir, layout, cwd, id)
+    }
 
     /// The transcripts in `config_dir` of conversations held in `cwd`, or in any directory, and written to since `since`,
     /// the newest first. Those of sub-agents, and those recorded in another directory, are not among them.
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate>;
+    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
+        let layout = self.profile().projects;
+        layout.map(|layout| projects::discover(config_dir, layout, cwd, since)).unwrap_or_default()
+    }
 
     /// The conversation that a file below its directory belongs to, as far as the name says.
-    fn named(&self, _path: &Path) -> Option<String> {
-        None
+    fn named(&self, path: &Path) -> Option<String> {
+        self.profile().projects.and_then(|_| projects::named(path))
     }
 
     /// What is kept of a conversation besides its `transcript`: the file itself, or the directory that it is in.

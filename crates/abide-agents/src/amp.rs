@@ -4,8 +4,7 @@
 
 use std::path::Path;
 
-use abide_model::Timestamp;
-use abide_model::conversation::{Located, TranscriptCandidate};
+use abide_model::conversation::Located;
 
 use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, is_uuid};
@@ -49,14 +48,5 @@ impl Agent for Amp {
 
     fn find_transcript(&self, _config_dir: &Path, _cwd: &Path, _id: &str) -> Result<Located, String> {
         Err("threads are kept by the server".to_owned())
-    }
-
-    fn discover(
-        &self,
-        _config_dir: &Path,
-        _cwd: Option<&Path>,
-        _since: Timestamp,
-    ) -> Vec<TranscriptCandidate> {
-        Vec::new()
     }
 }

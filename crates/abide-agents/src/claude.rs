@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
+use abide_model::Pid;
 use abide_model::activity::Says;
-use abide_model::conversation::{Located, TranscriptCandidate};
-use abide_model::{Pid, Timestamp};
 use serde_json::Value;
 
 use crate::activity::{ActivitySigns, Statement, backwards, text_of};
@@ -15,14 +14,12 @@ use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::hooks::{Injection, Reporter};
-use crate::projects::{self, LongName, ProjectLayout};
+use crate::projects::{LongName, ProjectLayout};
 use crate::registry;
 use crate::title::Said;
 
 #[derive(Debug)]
 pub(crate) struct Claude;
-
-const LAYOUT: ProjectLayout = ProjectLayout { inside: "", long: LongName::Cut };
 
 static PROFILE: Profile = Profile {
     name: "claude",
@@ -78,24 +75,13 @@ static PROFILE: Profile = Profile {
         hooks: Some(hooks),
         ..ActivitySigns::NONE
     },
+    projects: Some(ProjectLayout { inside: "", long: LongName::Cut }),
     ..Profile::UNKNOWN
 };
 
 impl Agent for Claude {
     fn profile(&self) -> &Profile {
         &PROFILE
-    }
-
-    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Result<Located, String> {
-        projects::find_transcript(config_dir, LAYOUT, cwd, id)
-    }
-
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
-        projects::discover(config_dir, LAYOUT, cwd, since)
-    }
-
-    fn named(&self, path: &Path) -> Option<String> {
-        projects::named(path)
     }
 
     /// It keeps nothing open, but publishes which conversation each of its processes is in.
@@ -133,8 +119,8 @@ const ASKING: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 /// A call without a result is a tool that runs or one that waits for permission. What neither operator nor model said is
 /// book-keeping.
 fn tail(end: &[u8]) -> Option<Statement> {
-    let working = |what| Some(Statement::new(Says::Working, what));
-    let idle = |what| Some(Statement::new(Says::Idle, what));
+    let working = |what| Statement::of_transcript(Says::Working, what);
+    let idle = |what| Statement::of_transcript(Says::Idle, what);
     let (mut results, mut message, mut is_over) = (Vec::new(), None, false);
     for record in backwards(end).filter(|record| record["isSidechain"] != true && record["isMeta"] != true) {
         let content = &record["message"]["content"];
@@ -149,11 +135,11 @@ fn tail(end: &[u8]) -> Option<Statement> {
             "user" => {
                 let text = text_of(content);
                 if text.starts_with("[Request interrupted by user") && results.is_empty() {
-                    return idle("its transcript says that it was interrupted");
+                    return idle("says that it was interrupted");
                 }
                 // Commands that the agent answers itself are in tags.
                 if !text.is_empty() && !text.starts_with('<') && record["isCompactSummary"] != true {
-                    return working("its transcript ends in a prompt");
+                    return working("ends in a prompt");
                 }
                 results.extend(parts.iter().map(|part| part["tool_use_id"].clone()).filter(Value::is_string));
             }
@@ -171,9 +157,9 @@ fn tail(end: &[u8]) -> Option<Statement> {
                         }
                     }
                     Some("end_turn" | "stop_sequence" | "max_tokens" | "refusal") => {
-                        return idle("its transcript ends in an answer");
+                        return idle("ends in an answer");
                     }
-                    Some(_) => return working("its transcript ends in an unfinished answer"),
+                    Some(_) => return working("ends in an unfinished answer"),
                     // Versions that do not say why the model stopped leave it open whether it has.
                     None => return None,
                 }
@@ -182,9 +168,9 @@ fn tail(end: &[u8]) -> Option<Statement> {
         }
     }
     match (is_over, results.is_empty()) {
-        (true, _) => idle("its transcript says that the turn is over"),
+        (true, _) => idle("says that the turn is over"),
         (false, true) => None,
-        (false, false) => working("its transcript ends in the result of a tool"),
+        (false, false) => working("ends in the result of a tool"),
     }
 }
 

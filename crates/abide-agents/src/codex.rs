@@ -244,19 +244,19 @@ fn tail(end: &[u8]) -> Option<Statement> {
                 ));
             }
             "task_complete" | "turn_complete" => {
-                return Some(Statement::new(Says::Idle, "its transcript says that the turn is over"));
+                return Statement::of_transcript(Says::Idle, "says that the turn is over");
             }
             "turn_aborted" => {
-                return Some(Statement::new(Says::Idle, "its transcript says that it was interrupted"));
+                return Statement::of_transcript(Says::Idle, "says that it was interrupted");
             }
             "task_started" | "turn_started" => {
-                return Some(Statement::new(Says::Working, "its transcript says that a turn has begun"));
+                return Statement::of_transcript(Says::Working, "says that a turn has begun");
             }
             "function_call_output" | "custom_tool_call_output" => outputs.push(payload["call_id"].clone()),
             "function_call" | "custom_tool_call" | "local_shell_call"
                 if !outputs.contains(&payload["call_id"]) =>
             {
-                return Some(Statement::new(Says::Busy, "its transcript ends in a call of a tool"));
+                return Statement::of_transcript(Says::Busy, "ends in a call of a tool");
             }
             _ => {}
         }

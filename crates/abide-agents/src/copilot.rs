@@ -184,13 +184,13 @@ fn tail(end: &[u8]) -> Option<Statement> {
             }
             "assistant.turn_end" => ended = true,
             "assistant.message" if ended => {
-                return Some(Statement::new(Says::Idle, "its transcript says that the turn is over"));
+                return Statement::of_transcript(Says::Idle, "says that the turn is over");
             }
             "tool.execution_complete" | "assistant.turn_start" | "user.message" => {
-                return Some(Statement::new(Says::Working, "its transcript says that a turn has begun"));
+                return Statement::of_transcript(Says::Working, "says that a turn has begun");
             }
             "session.resume" | "session.start" | "session.shutdown" | "abort" => {
-                return Some(Statement::new(Says::Idle, "its transcript says that no turn has begun"));
+                return Statement::of_transcript(Says::Idle, "says that no turn has begun");
             }
             _ => {}
         }

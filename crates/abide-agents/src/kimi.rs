@@ -121,10 +121,10 @@ fn tail(end: &[u8]) -> Option<Statement> {
     for record in backwards(end) {
         match record["type"].as_str().unwrap_or_default() {
             "turn.ended" | "agent.turn.ended" | "prompt.completed" | "prompt.aborted" => {
-                return Some(Statement::new(Says::Idle, "its transcript says that the turn is over"));
+                return Statement::of_transcript(Says::Idle, "says that the turn is over");
             }
             "turn.prompt" | "agent.turn.started" => {
-                return Some(Statement::new(Says::Working, "its transcript says that a turn has begun"));
+                return Statement::of_transcript(Says::Working, "says that a turn has begun");
             }
             "interaction.resolved" => resolved.push(record["id"].clone()),
             "interaction.request" if !resolved.contains(&record["id"]) => {

@@ -17,7 +17,8 @@ use crate::argv::{Grammar, is_plain_id};
 use crate::fatal::Fatal;
 use crate::files::{FileResult, Root, real, same_dir};
 use crate::hooks::{Injection, Reporter};
-use crate::sqlite::{self, Database, SqlRow, Value};
+use crate::sqlite::{self, Database, SqlRow};
+use rusqlite::types::Value;
 
 /// The database in its directory.
 const DATABASE: &str = "opencode.db";
@@ -76,8 +77,8 @@ impl Agent for OpenCode {
         let path = Root::open(config_dir)?.path().join(DATABASE);
         let recorded = sqlite::read(&path, |database| {
             let rows = database.rows("session")?;
-            let row = rows.iter().find(|row| row.get("id").text() == Some(id));
-            Ok(row.map(|row| row.get("directory").text().unwrap_or_default().to_owned()))
+            let row = rows.iter().find(|row| row.text("id") == Some(id));
+            Ok(row.map(|row| row.text("directory").unwrap_or_default().to_owned()))
         })?;
         match recorded {
             // It can be configured to keep its conversations elsewhere, so this proves nothing.
@@ -102,14 +103,14 @@ fn conversations(
 ) -> FileResult<Vec<TranscriptCandidate>> {
     let path = Root::open(config_dir)?.path().join(DATABASE);
     let candidate = |row: &SqlRow| {
-        let text = |column: &str| row.get(column).text().map(str::to_owned);
+        let text = |column: &str| row.text(column).map(str::to_owned);
         // What a sub-agent said belongs to the conversation that began it.
-        let own = text("parent_id").is_none() && row.get("time_archived").integer().is_none();
+        let own = text("parent_id").is_none() && row.integer("time_archived").is_none();
         let (id, recorded) = (text("id").filter(|id| own && is_id(id))?, text("directory")?);
-        let modified = Timestamp(row.get("time_updated").integer()?);
+        let modified = Timestamp(row.integer("time_updated")?);
         let here = modified >= since && cwd.is_none_or(|cwd| same_dir(&recorded, cwd));
         let cwd = real(cwd.unwrap_or(Path::new(&recorded)));
-        let begun = row.get("time_created").integer().map(Timestamp);
+        let begun = row.integer("time_created").map(Timestamp);
         here.then(|| TranscriptCandidate {
             id,
             path: path.clone(),
@@ -176,7 +177,7 @@ fn info(row: &SqlRow) -> Json {
             Value::Text(text) => Json::from(text.as_str()),
             Value::Integer(number) => Json::from(*number),
             Value::Real(number) => Json::from(*number),
-            Value::Null | Value::Bytes => continue,
+            Value::Null | Value::Blob(_) => continue,
         };
         let target = place.iter().fold(&mut info, |inner, name| &mut inner[*name]);
         *target = value;
@@ -187,14 +188,14 @@ fn info(row: &SqlRow) -> Json {
 fn messages(database: &Database, id: &str) -> FileResult<Vec<Json>> {
     let mut parts: BTreeMap<String, Vec<(String, Json)>> = BTreeMap::new();
     for row in database.rows_with("part", "session_id", id)? {
-        let of = row.get("message_id").text().unwrap_or_default();
+        let of = row.text("message_id").unwrap_or_default();
         let entry = entry(&row, &[("sessionID", id), ("messageID", of)]);
         parts.entry(of.to_owned()).or_default().push(entry);
     }
     let rows = database.rows_with("message", "session_id", id)?;
     let mut messages: Vec<((i64, String), Json)> = Vec::new();
     for row in &rows {
-        let created = row.get("time_created").integer().unwrap_or_default();
+        let created = row.integer("time_created").unwrap_or_default();
         let (id, info) = entry(row, &[("sessionID", id)]);
         let mut parts = parts.remove(&id).unwrap_or_default();
         parts.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -207,8 +208,8 @@ fn messages(database: &Database, id: &str) -> FileResult<Vec<Json>> {
 
 /// A message or a part: what its row holds as JSON, and the ids that have columns of their own.
 fn entry(row: &SqlRow, ids: &[(&str, &str)]) -> (String, Json) {
-    let id = row.get("id").text().unwrap_or_default();
-    let data = row.get("data").text().and_then(|data| serde_json::from_str(data).ok());
+    let id = row.text("id").unwrap_or_default();
+    let data = row.text("data").and_then(|data| serde_json::from_str(data).ok());
     let mut data = data.filter(Json::is_object).unwrap_or_default();
     for (name, id) in ids.iter().chain([&("id", id)]) {
         data[*name] = Json::from(*id);

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use abide_model::Timestamp;
 use abide_model::activity::Says;
-use abide_model::conversation::{Located, TranscriptCandidate};
 use serde_json::Value;
 
 use crate::activity::{ActivitySigns, Statement, backwards};
@@ -12,10 +10,8 @@ use crate::agent::{Agent, Profile};
 use crate::argv::{Grammar, Words, is_uuid};
 use crate::fatal::Fatal;
 use crate::hooks::{Injection, Reporter};
-use crate::projects::{self, LongName, ProjectLayout};
+use crate::projects::{LongName, ProjectLayout};
 use crate::title::Said;
-
-const LAYOUT: ProjectLayout = ProjectLayout { inside: "chats", long: LongName::Whole };
 
 #[derive(Debug)]
 pub(crate) struct Qwen;
@@ -66,24 +62,13 @@ static PROFILE: Profile = Profile {
         hooks: Some(hooks),
         ..ActivitySigns::NONE
     },
+    projects: Some(ProjectLayout { inside: "chats", long: LongName::Whole }),
     ..Profile::UNKNOWN
 };
 
 impl Agent for Qwen {
     fn profile(&self) -> &Profile {
         &PROFILE
-    }
-
-    fn find_transcript(&self, config_dir: &Path, cwd: &Path, id: &str) -> Result<Located, String> {
-        projects::find_transcript(config_dir, LAYOUT, cwd, id)
-    }
-
-    fn discover(&self, config_dir: &Path, cwd: Option<&Path>, since: Timestamp) -> Vec<TranscriptCandidate> {
-        projects::discover(config_dir, LAYOUT, cwd, since)
-    }
-
-    fn named(&self, path: &Path) -> Option<String> {
-        projects::named(path)
     }
 }
 
@@ -110,10 +95,10 @@ fn tail(end: &[u8]) -> Option<Statement> {
     let calls = |part: &Value| part["functionCall"].is_object();
     let called = last["message"]["parts"].as_array().is_some_and(|parts| parts.iter().any(calls));
     match last["type"].as_str()? {
-        "user" => Some(Statement::new(Says::Working, "its transcript ends in a prompt")),
-        "tool_result" => Some(Statement::new(Says::Working, "its transcript ends in the result of a tool")),
-        "assistant" if called => Some(Statement::new(Says::Busy, "its transcript ends in a call of a tool")),
-        "assistant" => Some(Statement::new(Says::Idle, "its transcript ends in an answer")),
+        "user" => Statement::of_transcript(Says::Working, "ends in a prompt"),
+        "tool_result" => Statement::of_transcript(Says::Working, "ends in the result of a tool"),
+        "assistant" if called => Statement::of_transcript(Says::Busy, "ends in a call of a tool"),
+        "assistant" => Statement::of_transcript(Says::Idle, "ends in an answer"),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use rusqlite::types::ValueRef;
+use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::files::FileResult;
@@ -35,44 +35,19 @@ pub(crate) struct SqlRow {
     values: Vec<Value>,
 }
 
-/// A value of a row.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
-    Null,
-    Integer(i64),
-    Real(f64),
-    Text(String),
-    /// Bytes, which no column that we read has.
-    Bytes,
-}
-
 impl SqlRow {
     /// The value in `column`; nothing if there is no such column, as in a database of another version.
     pub(crate) fn get(&self, column: &str) -> &Value {
         let at = self.columns.iter().position(|name| name == column);
         at.and_then(|at| self.values.get(at)).unwrap_or(&Value::Null)
     }
-}
 
-impl Value {
-    pub(crate) fn text(&self) -> Option<&str> {
-        if let Self::Text(text) = self { Some(text) } else { None }
+    pub(crate) fn text(&self, column: &str) -> Option<&str> {
+        if let Value::Text(text) = self.get(column) { Some(text) } else { None }
     }
 
-    pub(crate) fn integer(&self) -> Option<i64> {
-        if let Self::Integer(number) = self { Some(*number) } else { None }
-    }
-}
-
-impl From<ValueRef<'_>> for Value {
-    fn from(value: ValueRef<'_>) -> Self {
-        match value {
-            ValueRef::Null => Self::Null,
-            ValueRef::Integer(number) => Self::Integer(number),
-            ValueRef::Real(number) => Self::Real(number),
-            ValueRef::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
-            ValueRef::Blob(_) => Self::Bytes,
-        }
+    pub(crate) fn integer(&self, column: &str) -> Option<i64> {
+        if let Value::Integer(number) = self.get(column) { Some(*number) } else { None }
     }
 }
 
@@ -92,8 +67,7 @@ impl Database {
             let mut query = self.0.prepare(query)?;
             let columns = Rc::new(query.column_names().map(str::to_owned).collect::<Vec<_>>());
             let row = |row: &rusqlite::Row<'_>| {
-                let value = |at| row.get_ref(at).map(Value::from);
-                let values = (0..columns.len()).map(value).collect::<rusqlite::Result<_>>()?;
+                let values = (0..columns.len()).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()?;
                 Ok(SqlRow { columns: Rc::clone(&columns), values })
             };
             query.query_map(parameters, row)?.collect::<rusqlite::Result<Vec<_>>>()
@@ -134,7 +108,10 @@ os._exit(0)";
         .unwrap()
         .unwrap();
         let text = Value::Text("café".to_owned());
-        assert_eq!(all, [Value::Integer(1), Value::Real(1.5), text.clone(), Value::Bytes, Value::Null]);
+        assert_eq!(
+            all,
+            [Value::Integer(1), Value::Real(1.5), text.clone(), Value::Blob(b"x".to_vec()), Value::Null]
+        );
         assert_eq!((some, unknown), (vec![Value::Integer(1), text], Value::Null));
     }
 

@@ -7,7 +7,7 @@ use crate::rule::shown;
 use crate::schema::{Field, Presence, SettingShape};
 
 /// A setting and its value, as `config get` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct SettingEntry {
     /// The setting.
     pub key: String,
@@ -18,7 +18,8 @@ pub struct SettingEntry {
 }
 
 /// Where the value of a setting comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// The file does not mention it.
     Default,

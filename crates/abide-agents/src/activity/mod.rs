@@ -63,6 +63,11 @@ impl Statement {
     pub fn new(says: Says, detail: impl Into<String>) -> Self {
         Self { says, detail: detail.into(), question: None }
     }
+
+    /// What a transcript says by its end.
+    pub(crate) fn of_transcript(says: Says, what: &str) -> Option<Self> {
+        Some(Self::new(says, format!("its transcript {what}")))
+    }
 }
 
 /// What the launcher tells the mux about an agent's session, so that it can be watched.

@@ -7,7 +7,7 @@ use abide_term::input::keys;
 use abide_wire::link::ToKeeper;
 use abide_wire::mux_options::LiveSettings;
 use abide_wire::protocol::{
-    Done, Input, Request, RequestRefusal, RequestVerb, ResizeTo, Send, SessionStatus, Snapshot,
+    Done, Input, Kill, Request, RequestRefusal, RequestVerb, ResizeTo, Send, SessionStatus, Signal, Snapshot,
     SnapshotReply, StatusReply, Subscribe, SubscribeReply, error_code,
 };
 use abide_wire::session::SessionId;
@@ -26,10 +26,7 @@ impl Server {
                 let status = self.status();
                 self.reply(client, id, Ok(status));
             }
-            RequestVerb::Snapshot(ask) => {
-                let snapshot = self.snapshot(&ask);
-                self.reply(client, id, snapshot);
-            }
+            RequestVerb::Snapshot(ask) => self.reply(client, id, self.snapshot(&ask)),
             RequestVerb::Spawn(spawn) => self.spawn_requested(client, id, *spawn.spec, spawn.focus),
             RequestVerb::Wait(wait) => self.begin_wait(client, id, wait),
             RequestVerb::Upgrade(upgrade) => self.upgrade(client, id, upgrade),
@@ -37,14 +34,11 @@ impl Server {
                 let subscription = self.subscribe(client, subscribe);
                 self.reply(client, id, subscription);
             }
-            RequestVerb::Kill(kill) => {
-                let done = self.pass_on(&kill.session, ToKeeper::Kill { id: kill.session });
-                self.reply(client, id, done);
+            RequestVerb::Kill(Kill { session }) => {
+                self.reply(client, id, self.pass_on(&session, ToKeeper::Kill { id: session }));
             }
-            RequestVerb::Signal(signal) => {
-                let message = ToKeeper::Signal { id: signal.session, signal: signal.signal };
-                let done = self.pass_on(&signal.session, message);
-                self.reply(client, id, done);
+            RequestVerb::Signal(Signal { session, signal }) => {
+                self.reply(client, id, self.pass_on(&session, ToKeeper::Signal { id: session, signal }));
             }
             RequestVerb::ResizeTo(resize) => {
                 let done = self.resize_requested(&resize);

@@ -4,7 +4,6 @@ use abide_config::{Origin, SettingEntry};
 use abide_engine::substrate;
 use abide_model::{InstanceId, Status};
 use abide_store::StoreEntry as StoredEntry;
-use serde::Serialize;
 use serde_json::json;
 
 use crate::context::Context;
@@ -58,24 +57,6 @@ enum ConfigVerb {
     Path,
     /// Describe every setting of every file
     Reference,
-}
-
-/// A setting in `list --json`.
-#[derive(Serialize)]
-struct SettingRow<'a> {
-    key: &'a str,
-    value: Option<&'a str>,
-    origin: &'static str,
-}
-
-impl<'a> From<&'a SettingEntry> for SettingRow<'a> {
-    fn from(entry: &'a SettingEntry) -> Self {
-        let origin = match entry.origin {
-            Origin::Default => "default",
-            Origin::File => "file",
-        };
-        Self { key: &entry.key, value: entry.value.as_deref(), origin }
-    }
 }
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
@@ -163,18 +144,17 @@ fn active(entry: StoredEntry) -> Option<InstanceId> {
 
 fn list(json: bool, context: &Context) -> VerbResult {
     let entries = context.config.list()?;
-    let rows: Vec<SettingRow<'_>> = entries.iter().map(SettingRow::from).collect();
     if json {
-        return context.printer.json(&json!({ "version": 1, "settings": rows }));
+        return context.printer.json(&json!({ "version": 1, "settings": entries }));
     }
     let mut table = Table::new(&["SETTING", "FROM", "VALUE"]);
-    for row in rows {
-        let tone = if row.origin == "file" { TableTone::Strong } else { TableTone::Faint };
-        table.row([
-            (row.key, TableTone::Plain),
-            (row.origin, TableTone::Faint),
-            (row.value.unwrap_or("-"), tone),
-        ]);
+    for SettingEntry { key, value, origin } in &entries {
+        let (from, tone) = match origin {
+            Origin::File => ("file", TableTone::Strong),
+            Origin::Default => ("default", TableTone::Faint),
+        };
+        let value = value.as_deref().unwrap_or("-");
+        table.row([(key.as_str(), TableTone::Plain), (from, TableTone::Faint), (value, tone)]);
     }
     context.printer.table(&table)
 }
