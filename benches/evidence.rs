@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use abide_git::WantedTree;
+use abide_git::{CloneObjects, WantedTree};
 use abide_model::evidence::{MountEvidence, Verdict, verdict};
 use abide_model::recipe::Mount;
 use abide_model::{Extra, Isolation};
@@ -30,8 +30,15 @@ fn main() {
     let mounts: Vec<Mount> = (0..MOUNTS).map(|n| mount(&repo, n)).collect();
     for mount in &mounts {
         let id = "k7p9m2xq".parse().unwrap();
-        let wanted =
-            WantedTree { id, instance_dir: &instance_dir, mount, base: None, branch: None, limit: LIMIT };
+        let wanted = WantedTree {
+            id,
+            instance_dir: &instance_dir,
+            mount,
+            base: None,
+            branch: None,
+            limit: LIMIT,
+            objects: CloneObjects::Linked,
+        };
         abide_git::materialise(&wanted, &mut |_| {}).unwrap();
     }
     let trees: Vec<PathBuf> =

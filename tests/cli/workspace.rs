@@ -82,9 +82,8 @@ fn what_the_host_cannot_give_is_refused_and_nothing_is_started() {
     let sandbox = sandbox();
     let said = std::cell::RefCell::new(String::new());
     let refused = || *said.borrow_mut() += &transcript(&sandbox, &[], &["load claude --detach"]);
-    *said.borrow_mut() += &transcript(&sandbox, &[], &["workspace create shop --place docker"]);
-    refused();
-    sandbox.abide(["workspace", "edit", "shop", "--place", "host", "--mount", "/srv/lib"]).ok();
+    *said.borrow_mut() += &transcript(&sandbox, &[], &["workspace create shop"]);
+    sandbox.abide(["workspace", "edit", "shop", "--mount", "/srv/lib"]).ok();
     let file = sandbox.config().join("workspaces/shop.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.clone() + "read_only = true\n").unwrap();

@@ -1,11 +1,12 @@
 //! An instance of a test's own whose process 1 is a keeper in a container.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use abide_keeper::{Config, KeeperArgs, OWN_IMAGE};
+use abide_keeper::{Config, OWN_IMAGE};
 use abide_model::choice::Choice;
 use abide_model::container::{ContainerRecipe, EngineKind, Image};
 use abide_model::instance::LaunchScope;
@@ -16,6 +17,7 @@ use abide_places::docker;
 use abide_places::owner::Owner;
 use abide_places::place::{BringUp, Place, PlaceError, TakeDown};
 use abide_testkit::{Run, Sandbox, require_containers};
+use abide_wire::instance_dir::InstanceDir;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -37,9 +39,9 @@ impl Contained {
     pub fn from_image(engine: EngineKind, id: &str) -> Self {
         let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
         let programs = sandbox.home().join("bin");
-        std::fs::create_dir_all(programs.join("test")).unwrap();
+        fs::create_dir_all(programs.join("test")).unwrap();
         // The engine may see other directories than the test does where its program was built.
-        std::fs::copy(sandbox.program(), programs.join("test/abide")).unwrap();
+        fs::copy(sandbox.program(), programs.join("test/abide")).unwrap();
         let container = ContainerRecipe {
             engine,
             image: Image { id: id.to_owned(), tag: "test".to_owned(), ..Image::default() },
@@ -92,13 +94,16 @@ impl Contained {
         let mux = [OWN_IMAGE, "capsule", "mux"].map(Into::into).to_vec();
         let config =
             Config::new(dir_of(&self.sandbox, instance.id).into_os_string(), instance.generation, mux);
+        let file = InstanceDir::new(dir_of(&self.sandbox, instance.id)).keeper_config();
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, serde_json::to_vec(&config).unwrap()).unwrap();
         let program = self.programs.join("test/abide").into_os_string();
-        let words = ["capsule", "keeper"].map(OsString::from);
-        [program].into_iter().chain(words).chain(KeeperArgs::Serve(config).to_argv()).collect()
+        [program, "capsule".into(), "keeper".into(), "--config-file".into(), file.into()].into()
     }
 
     pub fn try_up(&self, instance: &Instance, tier: Tier, argv: Vec<OsString>) -> Result<(), PlaceError> {
         let dir = dir_of(&self.sandbox, instance.id);
+        self.keeper(instance);
         let wanted = BringUp {
             instance,
             recipe: instance.recipe.container.as_ref().unwrap(),
@@ -127,7 +132,7 @@ impl Contained {
     /// Runs a shell script inside.
     pub fn sh(&self, script: &str) -> Run {
         let argv = ["sh", "-euc", script].map(OsString::from);
-        let out = self.place.run(&self.instance, &argv, LONG).unwrap();
+        let out = abide_sys::run::output(&mut self.place.exec(&self.instance, &argv).unwrap(), LONG).unwrap();
         Run { code: out.status.code(), stdout: out.text(), stderr: out.stderr }
     }
 
@@ -171,7 +176,7 @@ impl Drop for Contained {
 
 fn new_instance(sandbox: &Sandbox, number: u64, recipe: Recipe) -> Instance {
     let id = InstanceId::from_bits(u64::from(std::process::id()) << 8 | number);
-    std::fs::create_dir_all(dir_of(sandbox, id)).unwrap();
+    fs::create_dir_all(dir_of(sandbox, id)).unwrap();
     let (scope, by) = (LaunchScope::directory(sandbox.work()), abide_sys::process::this());
     Instance::starting(id, scope, "default".to_owned(), recipe, by, Timestamp(0))
 }

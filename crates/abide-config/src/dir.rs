@@ -50,9 +50,14 @@ impl ConfigDir {
         self.path.join("workspaces").join(format!("{name}.toml"))
     }
 
+    /// The directory of a role.
+    pub fn role_dir(&self, name: &Name) -> PathBuf {
+        self.path.join("roles").join(name.as_str())
+    }
+
     /// Where a role is.
     pub fn role_file(&self, name: &Name) -> PathBuf {
-        self.path.join("roles").join(name.as_str()).join("role.toml")
+        self.role_dir(name).join("role.toml")
     }
 
     /// The general settings.

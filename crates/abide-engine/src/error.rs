@@ -4,6 +4,7 @@ use abide_git::GitError;
 use abide_keeper::LaunchError;
 use abide_model::InstanceId;
 use abide_model::status::StatusRefusal;
+use abide_places::place::PlaceError;
 use abide_store::{ReadError, ResolveError};
 
 use crate::conversation::adopt::TakeError;
@@ -34,6 +35,9 @@ pub enum EngineError {
     /// The conversation that was asked for cannot be taken up.
     #[error(transparent)]
     Take(#[from] TakeError),
+    /// The place that the instance lives in did not do what it was asked for.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// The set-up command did not succeed; a resume runs it again.
     #[error("the set-up command `{command}` {problem}")]
     Setup {

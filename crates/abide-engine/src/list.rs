@@ -209,13 +209,13 @@ pub fn add_live(listing: &mut InstanceList, store: &Store) {
     let work = || {
         while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut row = row.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(row.state, InstanceState::Starting | InstanceState::Active) {
-                judge(&mut row, store, &survey);
-            }
-            if let (Some(Liveness::Alive), InstanceState::Active, Ok(id)) =
-                (row.liveness, row.state, row.id.parse())
+            let is_unsettled = matches!(row.state, InstanceState::Starting | InstanceState::Active);
+            let judged = is_unsettled.then(|| judge(&mut row, store, &survey)).flatten();
+            if let (Some(Liveness::Alive), InstanceState::Active, Some(instance)) =
+                (row.liveness, row.state, judged)
             {
-                match survey.at(connect::instance_dir(store, id)).status() {
+                let id = instance.id;
+                match survey.of(store, &instance).status() {
                     Ok(status) => {
                         follow_conversations(&mut row, store, id, &status);
                         merge(&mut row, status);
@@ -239,16 +239,17 @@ pub fn add_live(listing: &mut InstanceList, store: &Store) {
         .collect();
 }
 
-/// Adds whether it runs, where it should.
-fn judge(row: &mut InstanceRow, store: &Store, survey: &Survey) {
-    let Some(instance) = row.id.parse().ok().and_then(|id| store.read(id).ok()) else { return };
+/// Adds whether it runs, where it should, and gives the instance.
+fn judge(row: &mut InstanceRow, store: &Store, survey: &Survey) -> Option<Instance> {
+    let instance = store.read(row.id.parse().ok()?).ok()?;
     let judged = match &instance.status.status {
         Status::Active => liveness::surveyed(store, &instance, survey),
         Status::Starting { by, .. } => liveness::of_starter(store, &instance, by),
-        _ => return,
+        _ => return None,
     };
     row.liveness = Some(judged.decision);
     row.liveness_because = Some(judged.reason.into_owned());
+    Some(instance)
 }
 
 /// Adds what ends the instances that run, where a logout or a service would.

@@ -1,5 +1,6 @@
 //! What runs: whether an instance lives, which processes belong to it, and reaching it.
 
+pub mod containers;
 pub mod daemons;
 pub mod liveness;
 pub mod processes;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use abide_git::{Drift, Repair, WantedTree};
+use abide_git::{CloneObjects, Drift, Repair, WantedTree};
 use abide_model::evidence::{self, FileChange, HostRepo, MountEvidence, Verdict};
 use abide_model::recipe::Mount;
 use abide_model::{Instance, InstanceId, Isolation, Status};
@@ -97,6 +97,10 @@ pub fn ready(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, E
         crash::point("engine.trees.made");
     }
     if !instance.recipe.setup.is_empty() {
+        // Inside, once there is an inside.
+        if instance.recipe.container.is_some() {
+            return Ok(instance);
+        }
         set_up(ctx, &instance)?;
     }
     ctx.store.update(instance.id, |now| -> Result<Instance, EngineError> {
@@ -159,7 +163,7 @@ pub fn check_restore(instance_dir: &Path, instance: &Instance) -> Result<(), Eng
 }
 
 /// Runs the set-up command. What it makes, even if it fails, is not work; what was there before it ran is.
-fn set_up(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineError> {
+pub(crate) fn set_up(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineError> {
     let instance_dir = ctx.store.layout().instance_dir(instance.id);
     let look = |mount| Ok((mount, abide_git::before_setup(&instance_dir, mount, TO_LOOK)?));
     let before: Vec<_> = isolated(instance).map(look).collect::<Result<_, EngineError>>()?;
@@ -184,6 +188,10 @@ fn make(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Instance, Engine
                 base: mount.base.as_deref(),
                 branch: mount.branch.as_deref(),
                 limit: TO_MAKE,
+                objects: match instance.recipe.container {
+                    Some(_) => CloneObjects::Copied,
+                    None => CloneObjects::Linked,
+                },
             },
             &mut |line| (ctx.progress)(line),
         )?;

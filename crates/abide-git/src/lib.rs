@@ -16,7 +16,7 @@ mod site;
 
 pub use error::GitError;
 pub use evidence::{BeforeSetup, before_setup, evidence_of, settle};
-pub use make::materialise::{Materialised, WantedTree, materialise};
+pub use make::materialise::{CloneObjects, Materialised, WantedTree, materialise};
 pub use removal::beside::{beside, release_beside, restore_beside};
 pub use removal::registration::{Forgotten, Registration, forget, registered};
 pub use removal::release::{Released, is_released, release};

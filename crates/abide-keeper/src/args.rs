@@ -30,6 +30,9 @@ pub struct Config {
     /// The longest pause before a mux that keeps dying is started again, in milliseconds.
     #[serde(default = "default_mux_pause")]
     pub mux_pause_ms: u64,
+    /// How long a keeper that no launcher watches waits for its first session, in milliseconds; for ever where unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_session_ms: Option<u64>,
     /// Handed to the mux as it is.
     #[serde(default)]
     pub options: serde_json::Value,
@@ -53,6 +56,7 @@ impl Config {
             on_exit: Vec::new(),
             grace_ms: default_grace(),
             mux_pause_ms: default_mux_pause(),
+            first_session_ms: None,
             options: serde_json::Value::Null,
         }
     }
@@ -102,6 +106,10 @@ impl KeeperArgs {
         let config = || serde_json::from_str(value).map_err(|err| ArgsError(format!("{name}: {err}")));
         match name.as_str() {
             "--config" => config().map(Self::Serve),
+            "--config-file" => {
+                let read = std::fs::read(value).and_then(|text| Ok(serde_json::from_slice(&text)?));
+                read.map(Self::Serve).map_err(|err| ArgsError(format!("{value}: {err}")))
+            }
             "--launched" => config().map(Self::Launched),
             "--resume-fd" => {
                 value.parse().map(Self::Resume).map_err(|err| ArgsError(format!("{name}: {err}")))

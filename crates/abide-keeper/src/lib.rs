@@ -70,6 +70,8 @@ struct Keeper {
     /// In the order in which they were started, which is the order of their tabs.
     sessions: Vec<KeeperSession>,
     had_sessions: bool,
+    /// When to give up waiting for the first session.
+    first_session_by: Option<Instant>,
     mux: Mux,
     kills: Vec<Ending>,
     /// What ended the mux, if another process did.
@@ -154,7 +156,8 @@ impl Keeper {
         let kills = self.kills.iter().map(Ending::deadline).min();
         let ended = self.sessions.iter().filter_map(|session| session.exit).map(|(_, at)| at).min();
         let unread = ended.zip(self.mux.absent_since()).map(|(a, b)| a.max(b) + self.longest_absence());
-        [self.mux.deadline(), kills, stop, upgrade, unread].into_iter().flatten().min()
+        let first = self.first_session_by.filter(|_| !self.had_sessions && self.stop.is_none());
+        [self.mux.deadline(), kills, stop, upgrade, unread, first].into_iter().flatten().min()
     }
 
     fn on_signal(&mut self, arrived: ArrivedSignal) {
@@ -249,6 +252,8 @@ impl Keeper {
         self.let_go(now);
         if self.had_sessions && self.sessions.is_empty() {
             self.stop_after_last_session();
+        } else if !self.had_sessions && self.first_session_by.is_some_and(|by| by <= now) {
+            self.begin_stop(StopReason::Fatal, "no session was started in it".to_owned());
         }
         Ok(self.advance_stop(now))
     }

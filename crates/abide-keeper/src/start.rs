@@ -14,6 +14,7 @@ use abide_wire::exit_record::{ExitRecord, StopReason};
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{Link, LinkError};
 use abide_wire::{socket, supervisor_lock};
+use rustix::process::{DumpableBehavior, getpid};
 
 use crate::args::Config;
 use crate::ending::{Ending, EndingScope};
@@ -41,7 +42,9 @@ pub(super) enum StartError {
 impl Keeper {
     /// Serves the instance as a service, with no session yet.
     pub(super) fn start_serving(config: Config) -> Result<Self, StartError> {
-        let keeper = Self::start(config)?;
+        let mut keeper = Self::start(config)?;
+        let patience = keeper.config.first_session_ms.map(Duration::from_millis);
+        keeper.first_session_by = patience.map(|patience| Instant::now() + patience);
         keeper.save_record();
         Ok(keeper)
     }
@@ -72,6 +75,7 @@ impl Keeper {
             reserve,
             sessions: Vec::new(),
             had_sessions: false,
+            first_session_by: None,
             mux,
             kills: Vec::new(),
             outside: None,
@@ -130,6 +134,7 @@ impl Keeper {
             signals,
             record: state.record,
             had_sessions: state.had_sessions,
+            first_session_by: None,
             sessions,
             mux: new_mux(&state.config),
             config: state.config,
@@ -155,7 +160,10 @@ impl Keeper {
         if let Err(err) = run_hook(&self.config) {
             tracing::error!("what should follow the end could not be started: {err}");
         }
-        i32::from(reason == StopReason::Fatal)
+        match getpid().is_init() {
+            true => reason.exit_code(),
+            false => i32::from(reason == StopReason::Fatal),
+        }
     }
 
     /// Whatever happened, no process may be left without a parent that knows it.
@@ -176,7 +184,11 @@ impl Keeper {
 /// Orphans of our sessions come to us instead of to init, which is how we can end them; PID 1 has them anyway.
 fn become_parent() -> io::Result<SignalFd> {
     let signals = SignalFd::block(&SIGNALS)?;
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    if getpid().is_init() {
+        // Its exit code decides what becomes of the instance, so nothing else in the container may trace it.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    }
     Ok(signals)
 }
 

@@ -4,6 +4,8 @@
 pub const ABIDE_HOME: &str = "ABIDE_HOME";
 /// What is written to the log: a level or a list like `info,abide_store=debug`.
 pub const ABIDE_LOG: &str = "ABIDE_LOG";
+/// The log of processes in a container, which cannot see abide's own.
+pub const ABIDE_LOG_FILE: &str = "ABIDE_LOG_FILE";
 /// Set inside a session to its instance's id.
 pub const ABIDE_INSTANCE: &str = "ABIDE_INSTANCE";
 /// Set inside a session to its own id.

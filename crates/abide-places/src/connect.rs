@@ -5,9 +5,7 @@ use std::time::Duration;
 use abide_model::InstanceId;
 use abide_store::Store;
 use abide_wire::instance_dir::InstanceDir;
-use abide_wire::protocol::{CallError, Connection, StatusReply};
-
-use crate::substrate::{self, NoAnswer};
+use abide_wire::protocol::{CallError, Connection};
 
 /// How long a capsule may take to answer a question.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,9 +18,4 @@ pub fn instance_dir(store: &Store, id: InstanceId) -> InstanceDir {
 /// A connection to the capsule of `instance_dir`.
 pub fn connect(instance_dir: &InstanceDir) -> Result<Connection, CallError> {
     Connection::connect(instance_dir, PATIENCE)
-}
-
-/// What the sessions of `instance_dir` are doing.
-pub fn status(instance_dir: &InstanceDir) -> Result<StatusReply, NoAnswer> {
-    substrate::at(instance_dir.clone()).status()
 }

@@ -2,12 +2,17 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::Command;
+use std::{fmt, io};
 
-use abide_model::container::{ContainerRecipe, Image};
+use abide_model::container::{ContainerRecipe, EngineChoice, Image};
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_model::{Instance, InstanceId};
-use abide_sys::run::CommandOutput;
+use abide_store::Store;
+use abide_sys::atomic::{self, Durability};
+
+use crate::docker;
+use crate::owner::Owner;
 
 /// Why a place did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +24,19 @@ pub enum PlaceError {
     #[error("{0}")]
     Refused(String),
     /// Process 1 ended before anything could be started in it.
-    #[error("{why}")]
+    #[error("{why}{}", last_words(output))]
     EndedAtOnce {
         why: String,
         /// The last lines that it wrote.
         output: String,
     },
+}
+
+fn last_words(output: &str) -> String {
+    match output.trim() {
+        "" => "; it said nothing".to_owned(),
+        said => format!("; it said last:\n{said}"),
+    }
 }
 
 /// A part of a launch, in the order in which they come.
@@ -37,6 +49,35 @@ pub enum Stage {
     Container,
     Sessions,
     Attach,
+}
+
+impl Stage {
+    /// The word for it in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Build => "build",
+            Self::Network => "network",
+            Self::Sidecar => "sidecar",
+            Self::Container => "container",
+            Self::Sessions => "sessions",
+            Self::Attach => "attach",
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Resolve => "looking for the image",
+            Self::Build => "building the image",
+            Self::Network => "making the network",
+            Self::Sidecar => "starting the engine beside it",
+            Self::Container => "starting the container",
+            Self::Sessions => "starting the sessions",
+            Self::Attach => "attaching",
+        })
+    }
 }
 
 /// What is heard of a launch while it is under way.
@@ -124,17 +165,58 @@ pub trait Place: Send + Sync {
     /// The variables that the image sets for what runs in it.
     fn image_env(&self, image: &Image) -> Result<Vec<(String, String)>, PlaceError>;
 
-    /// Runs `argv` inside a running instance, as its user.
-    fn run(
-        &self,
-        instance: &Instance,
-        argv: &[OsString],
-        limit: Duration,
-    ) -> Result<CommandOutput, PlaceError>;
+    /// Makes `home`, the home of the sessions of a new instance, with what the image has in the home of its user.
+    fn seed_home(&self, image: &Image, home: &Path) -> Result<(), PlaceError>;
+
+    /// The last lines that process 1 wrote, as far as they can be had.
+    fn last_output(&self, instance: InstanceId) -> String;
+
+    /// The command that runs `argv` inside a running instance, as its user, with the command's own streams and exit status.
+    fn exec(&self, instance: &Instance, argv: &[OsString]) -> Result<Command, PlaceError>;
 
     /// Takes an instance down. What is not there is down already.
     fn take_down(&self, instance: InstanceId, how: TakeDown) -> Result<(), PlaceError>;
 
     /// Everything that abide made in this place for this home.
     fn owned(&self) -> Result<Vec<OwnedResource>, PlaceError>;
+}
+
+/// The place that the container of `recipe` is in.
+pub fn of(store: &Store, recipe: &ContainerRecipe) -> Result<Box<dyn Place>, PlaceError> {
+    at(store, recipe.engine())
+}
+
+fn at(store: &Store, choice: EngineChoice) -> Result<Box<dyn Place>, PlaceError> {
+    let home = store.layout().home();
+    let owner =
+        Owner::of_home(home).map_err(|error| PlaceError::Refused(format!("{}: {error}", home.display())))?;
+    Ok(Box::new(docker::place(choice, owner)))
+}
+
+/// Where it is written down which engines this home has had containers on.
+fn engines_file(store: &Store) -> PathBuf {
+    store.layout().home().join("engines.json")
+}
+
+fn engines(store: &Store) -> Vec<EngineChoice> {
+    std::fs::read(engines_file(store))
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok())
+        .unwrap_or_default()
+}
+
+/// Writes down that this home has containers on the engine of `recipe`: before the first is made there, so that none is
+/// forgotten.
+pub fn remember(store: &Store, recipe: &ContainerRecipe) -> io::Result<()> {
+    let mut all = engines(store);
+    if all.contains(&recipe.engine()) {
+        return Ok(());
+    }
+    all.push(recipe.engine());
+    atomic::write_path(&engines_file(store), &serde_json::to_vec(&all)?, 0o600, Durability::Synced)
+}
+
+/// The engines that this home has ever had containers on.
+pub fn known(store: &Store) -> Vec<(EngineChoice, Box<dyn Place>)> {
+    engines(store).into_iter().filter_map(|choice| Some((choice.clone(), at(store, choice).ok()?))).collect()
 }

@@ -21,6 +21,7 @@ use abide_wire::protocol::{
 };
 
 use crate::connect;
+use crate::contained::Contained;
 use crate::host::capsule::Capsule;
 use crate::tmux::{Tmux, TmuxPane, TmuxServer};
 
@@ -88,14 +89,13 @@ pub trait Substrate {
     fn upgrade(&self, exe: PathBuf) -> Result<bool, NoAnswer>;
 }
 
-/// The substrate that the last run of `instance_dir` is on.
-pub fn at(instance_dir: InstanceDir) -> Box<dyn Substrate> {
-    Survey::default().at(instance_dir)
-}
-
 /// The substrate that the last run of `id` is on.
 pub fn of(store: &Store, id: InstanceId) -> Box<dyn Substrate> {
-    at(connect::instance_dir(store, id))
+    match store.read(id) {
+        Ok(instance) => Survey::default().of(store, &instance),
+        // What cannot be read is not believed to be on tmux either.
+        Err(_) => Box::new(Capsule(connect::instance_dir(store, id))),
+    }
 }
 
 /// What tmux servers were found to hold: each is asked once, however many instances it holds.
@@ -106,25 +106,23 @@ pub struct Survey(Arc<Mutex<BTreeMap<PathBuf, ServerPanes>>>);
 type ServerPanes = Arc<Result<Vec<TmuxPane>, String>>;
 
 impl Survey {
-    /// The substrate that the last run of `instance_dir` is on.
-    pub fn at(&self, instance_dir: InstanceDir) -> Box<dyn Substrate> {
-        match ExitRecord::read(&instance_dir)
-            .ok()
-            .flatten()
-            .and_then(|record| Tmux::new(&instance_dir, record, self))
-        {
-            Some(tmux) => Box::new(tmux),
-            None => Box::new(Capsule(instance_dir)),
-        }
-    }
-
     /// The substrate that the last run of `instance` is on. One that never wished for tmux was never there, which saves
     /// reading its record.
     pub fn of(&self, store: &Store, instance: &Instance) -> Box<dyn Substrate> {
         let instance_dir = connect::instance_dir(store, instance.id);
-        match instance.recipe.substrate {
-            Wish::Capsule => Box::new(Capsule(instance_dir)),
-            Wish::Tmux => self.at(instance_dir),
+        match (&instance.recipe.container, instance.recipe.substrate) {
+            (Some(recipe), _) => Box::new(Contained::new(store, instance.id, recipe)),
+            (None, Wish::Capsule) => Box::new(Capsule(instance_dir)),
+            (None, Wish::Tmux) => self.on_the_host(instance_dir),
+        }
+    }
+
+    /// The substrate on the host that the last run of `instance_dir` is on, by its record.
+    fn on_the_host(&self, instance_dir: InstanceDir) -> Box<dyn Substrate> {
+        let record = ExitRecord::read(&instance_dir).ok().flatten();
+        match record.and_then(|record| Tmux::new(&instance_dir, record, self)) {
+            Some(tmux) => Box::new(tmux),
+            None => Box::new(Capsule(instance_dir)),
         }
     }
 

@@ -52,6 +52,12 @@ impl Store {
         Ok(found)
     }
 
+    /// The instance that is called `name` in the trash, if it is there and can be read.
+    pub fn trashed_instance(&self, name: &TrashName) -> Option<Instance> {
+        let trash = self.open_section_if_there(TRASH).ok()??;
+        instance_dir::read(&trash, &name.to_string(), name.id).ok()
+    }
+
     /// What is in the trash, oldest first, by name only.
     pub fn trash_names(&self) -> Result<Vec<TrashName>> {
         let trash = self.open_section_if_there(TRASH)?;

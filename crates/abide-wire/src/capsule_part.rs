@@ -15,13 +15,23 @@ pub enum CapsulePart {
     Report,
     /// Passes a request to a mux as it is.
     Call,
+    /// Becomes a command that standard input describes, inside a container.
+    Run,
     /// Says whether this build can take over from a running keeper.
     Probe,
 }
 
 impl CapsulePart {
-    const ALL: [Self; 7] =
-        [Self::Keeper, Self::Mux, Self::Finish, Self::Enter, Self::Report, Self::Call, Self::Probe];
+    const ALL: [Self; 8] = [
+        Self::Keeper,
+        Self::Mux,
+        Self::Finish,
+        Self::Enter,
+        Self::Report,
+        Self::Call,
+        Self::Run,
+        Self::Probe,
+    ];
 
     const fn word(self) -> &'static str {
         match self {
@@ -31,6 +41,7 @@ impl CapsulePart {
             Self::Enter => "enter",
             Self::Report => "report",
             Self::Call => "call",
+            Self::Run => "run",
             Self::Probe => "probe",
         }
     }

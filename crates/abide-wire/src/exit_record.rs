@@ -36,6 +36,24 @@ pub enum StopReason {
     Fatal,
 }
 
+impl StopReason {
+    /// What process 1 of a container exits with. Its engine passes it on, where nothing inside can forge it.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::LastSessionEnded => 0,
+            Self::Fatal => 1,
+            Self::Operator => 3,
+            Self::Sigterm => 143,
+        }
+    }
+
+    /// What the exit code of process 1 means; `None` if it did not end by itself.
+    pub fn of_exit_code(code: i32) -> Option<Self> {
+        let all = [Self::LastSessionEnded, Self::Fatal, Self::Operator, Self::Sigterm];
+        all.into_iter().find(|reason| reason.exit_code() == code)
+    }
+}
+
 /// The record of one run of a capsule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {

@@ -59,6 +59,11 @@ impl InstanceDir {
         self.0.join("run/finisher.lock")
     }
 
+    /// What the keeper of a container serves. Its command line is that of its first start for ever, so it is read from here.
+    pub fn keeper_config(&self) -> PathBuf {
+        self.0.join("run/keeper.json")
+    }
+
     /// Every lock that a process on the host tests or takes.
     pub fn locks(&self) -> [PathBuf; 5] {
         [self.keeper_lock(), self.panes_lock(), self.record_lock(), self.starter_lock(), self.finisher_lock()]

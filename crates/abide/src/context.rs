@@ -35,7 +35,10 @@ impl Context {
         let store = Store::of_this_user(&state)?;
         refuse_foreign(&config, vars::XDG_CONFIG_HOME)?;
         let filter = std::env::var(vars::ABIDE_LOG).map(|text| log::Filter::parse(&text)).unwrap_or_default();
-        log::install(&store.layout().log_file(), filter, verb);
+        // Inside a container abide's home is not there.
+        let file =
+            std::env::var_os(vars::ABIDE_LOG_FILE).map_or_else(|| store.layout().log_file(), PathBuf::from);
+        log::install(&file, filter, verb);
         Ok(Self { store, config: ConfigDir::new(config, &home), printer: Printer::new(), home })
     }
 

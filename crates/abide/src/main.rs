@@ -6,6 +6,7 @@ mod context;
 mod error;
 mod print;
 mod process_1;
+mod stages;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use abide_agents::Agent;
 use abide_model::vars;
-use abide_sys::run;
 
 use crate::conversation::agent_environment;
 use crate::doctor::Machine;
+use crate::start::command_order::CommandOrder;
 use crate::start::launch::LaunchContext;
 
 /// How long an agent may take to print its help.
@@ -34,12 +34,19 @@ pub(crate) fn of(
     let direct = argv.first().filter(|word| word.rsplit('/').next() == Some(agent.program()));
     let Some(program) = direct.filter(|_| agent.profile().asked_for_help) else { return String::new() };
     let kept = ctx.store.layout().cache().join(format!("help.{}", agent.program()));
-    let asked = identity(program, env, cwd);
+    let asked = match &ctx.inside {
+        // An image is what it is.
+        Some(inside) => {
+            inside.instance.recipe.container.as_ref().map(|recipe| recipe.image.id.clone() + "\n")
+        }
+        None => identity(program, env, cwd),
+    };
     if let Some(help) = asked.as_ref().and_then(|asked| read(&kept, asked)) {
         return help;
     }
-    let mut command = run::command(program, ["--help"]);
-    match run::output(command.env_clear().envs(env).current_dir(cwd), WITHIN) {
+    let argv = vec![program.clone(), "--help".to_owned()];
+    let order = CommandOrder { argv, env: env.clone(), cwd: cwd.to_owned() };
+    match order.output(ctx, WITHIN) {
         Ok(help) => {
             let help = help.text();
             if let Some(Err(error)) = asked.map(|asked| agent_environment::put(&kept, &(asked + &help))) {

@@ -213,7 +213,8 @@ impl SessionStart<'_> {
             _ => (Vec::new(), false),
         };
         let instance_dir = connect::instance_dir(ctx.store, instance.id);
-        let screen = if searching { session_traces::screen(&instance_dir, session) } else { String::new() };
+        let screen =
+            if searching { session_traces::screen(ctx.store, instance.id, session) } else { String::new() };
         let situation = Situation {
             argv: &session.argv,
             cwd: &session.cwd,

@@ -20,6 +20,7 @@ use crate::conversation::claims::{Claims, Who};
 use crate::conversation::transcript_vault::Vault;
 use crate::conversation::{agents_below, session_traces};
 use crate::running::{connect, processes};
+use crate::substrate;
 
 /// How much of the agents' own reports is read: far more than one run of them writes between two looks.
 const MAX_REPORTS: u64 = 256 * 1024;
@@ -81,7 +82,7 @@ pub fn follow(
 
 /// Examines the instance while its processes run: when it has come up, and before it ends.
 pub fn look_closely(store: &Store, instance: &Instance) {
-    let live = connect::status(&connect::instance_dir(store, instance.id)).ok();
+    let live = substrate::of(store, instance.id).status().ok();
     follow(store, instance.clone(), live.as_ref(), LookDepth::Close);
 }
 
@@ -279,7 +280,7 @@ fn discovered(
     if first_turn == FirstTurn::NotYet {
         return Ok(None);
     }
-    let shown = abide_agents::shown(agent, &candidates, &session_traces::screen(&instance_dir, session));
+    let shown = abide_agents::shown(agent, &candidates, &session_traces::screen(store, own.0, session));
     let claimed = claims.ever(store, own)?;
     let claimed: Vec<&str> = claimed.iter().map(String::as_str).chain(session.claimed()).collect();
     let cwd = std::fs::canonicalize(&session.cwd).unwrap_or_else(|_| session.cwd.clone());

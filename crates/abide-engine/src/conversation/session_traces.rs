@@ -3,8 +3,10 @@
 
 use abide_agents::{Agent, FirstTurn, Typed};
 use abide_journal::rebuild;
-use abide_model::{Session, Timestamp};
+use abide_model::{InstanceId, Session, Timestamp};
+use abide_places::connect;
 use abide_places::tmux::enter;
+use abide_store::Store;
 use abide_sys::untrusted;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::protocol::Snapshot;
@@ -49,9 +51,10 @@ pub(crate) fn first_turn(instance_dir: &InstanceDir, session: &Session, agent: &
 }
 
 /// What `session` shows, or last showed.
-pub(crate) fn screen(instance_dir: &InstanceDir, session: &Session) -> String {
+pub(crate) fn screen(store: &Store, instance: InstanceId, session: &Session) -> String {
+    let instance_dir = &connect::instance_dir(store, instance);
     let ask = Snapshot { scrollback: true, last: Some(LINES), ..Snapshot::default() };
-    let running = || substrate::at(instance_dir.clone()).screen(&session.id, &ask).ok();
+    let running = || substrate::of(store, instance).screen(&session.id, &ask).ok();
     let running = running().map(|screen| screen.lines);
     let last = || {
         rebuild::last_screen(&instance_dir.journal(&session.id))

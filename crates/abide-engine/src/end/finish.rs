@@ -14,6 +14,7 @@ use abide_model::{
     Decided, Extra, Instance, InstanceId, Liveness, Policy, Session, SessionId, Status, StatusEvent,
     Timestamp,
 };
+use abide_places::place::TakeDown;
 use abide_store::outcomes::{self, InstanceOutcome};
 use abide_store::{InstanceLock, Store};
 use abide_sys::{clock, crash, host};
@@ -26,10 +27,12 @@ use abide_wire::supervisor_lock::{InstanceClaim, remove_stale_socket};
 use crate::conversation::current::{self, LookDepth};
 use crate::end::session_end;
 use crate::error::EngineError;
+use crate::running::containers::{self, ContainerEnd};
 use crate::running::processes::{self, SessionProcesses};
 use crate::running::{connect, daemons, liveness};
 use crate::start::startup_check;
-use crate::{substrate, trees};
+use crate::substrate::Survey;
+use crate::trees;
 
 /// How long a supervisor that has written down its end may take to be gone.
 const TO_RELEASE_LOCK: Duration = Duration::from_secs(5);
@@ -108,7 +111,7 @@ fn decide_and_carry_out(
     if !is_over(store, &store.read(id)?)? {
         return Ok(FinishOutcome::Running);
     }
-    let (mut lock, record, verdict) = looked_at(store, id, &instance_dir, policy)?;
+    let (mut lock, record, verdict, end) = looked_at(store, id, &instance_dir, policy)?;
     let mut instance = lock.instance().clone();
     if let Some(record) = &record {
         note_sessions(&mut instance, record);
@@ -124,6 +127,7 @@ fn decide_and_carry_out(
             return Ok(FinishOutcome::Running);
         }
         let (mut event, mut because) = decision_on(&instance, record.as_ref(), policy, verdict);
+        because = end.what.unwrap_or(because);
         if let (StatusEvent::LeftFinishing(_), Some(guest)) = (&event, trees::guest(store, id)) {
             (event, because) = (StatusEvent::LeftKeeping(Kept::Unknown), guest);
         }
@@ -142,6 +146,8 @@ fn decide_and_carry_out(
     match instance.status.status {
         Status::Ending(_) => {
             stop_processes(store, &instance_dir, &instance)?;
+            // The container itself stays until the trash lets go of the instance.
+            containers::take_down(store, &instance, TakeDown::Free)?;
             crash::point("engine.finish.stopped");
             // What may be work stays in the trash for its whole time.
             lock.note_work(trees::may_hold_work(store, &instance))?;
@@ -163,6 +169,9 @@ fn decide_and_carry_out(
             }
             // Several processes handle one end: the keeper's hook, and the process that asked it to stop.
             if decided {
+                if let Err(error) = containers::take_down(store, &instance, TakeDown::Free) {
+                    tracing::warn!(%id, "what only a running container needs is left to the next sweep: {error}");
+                }
                 note_outcome(store, &instance, InstanceOutcome::Kept, &because);
             }
             Ok(FinishOutcome::Kept(because))
@@ -178,17 +187,25 @@ fn looked_at(
     id: InstanceId,
     instance_dir: &InstanceDir,
     policy: Option<Policy>,
-) -> Result<(InstanceLock, Option<ExitRecord>, Verdict), EngineError> {
+) -> Result<(InstanceLock, Option<ExitRecord>, Verdict, ContainerEnd), EngineError> {
     loop {
         let active = store.read(id).ok().filter(|instance| instance.status.status == Status::Active);
         let seen = active.map(|instance| current::follow(store, instance, None, LookDepth::Brief));
-        let record = seen.as_ref().and_then(|instance| record_of(instance_dir, instance));
+        let end =
+            seen.as_ref().map_or(Ok(ContainerEnd::default()), |seen| containers::end_of(store, seen))?;
+        let believed = |record: ExitRecord, instance: &Instance| match instance.recipe.container {
+            Some(_) => ExitRecord { reason: end.reason, ..record },
+            None => record,
+        };
+        let record_of =
+            |instance: &Instance| record_of(instance_dir, instance).map(|record| believed(record, instance));
+        let record = seen.as_ref().and_then(record_of);
         let verdict = seen.map_or(Verdict::Unknown, |i| verdict(store, &i, record.as_ref(), policy));
         let lock = store.lock(id)?;
-        let now = record_of(instance_dir, lock.instance());
+        let now = record_of(lock.instance());
         // One that has ended only since was not looked at.
         if now == record || lock.instance().status.status != Status::Active {
-            return Ok((lock, now, verdict));
+            return Ok((lock, now, verdict, end));
         }
     }
 }
@@ -347,7 +364,7 @@ pub(crate) fn exit_of(exit: ProcessExit, at: Timestamp) -> SessionExit {
 
 /// Makes sure that nothing runs of what is about to be removed.
 fn stop_processes(store: &Store, instance_dir: &InstanceDir, instance: &Instance) -> Result<(), EngineError> {
-    let held = substrate::at(instance_dir.clone());
+    let held = Survey::default().of(store, instance);
     let judged = liveness::judged(store, instance, held.as_ref());
     liveness::require_known(instance.id, &judged)?;
     if judged.decision == Liveness::Alive && !held.stop(OperatorStop::Remove) {

@@ -13,6 +13,7 @@ use abide_sys::clock;
 
 use crate::end::{finish, trash};
 use crate::error::EngineError;
+use crate::running::containers::{self, ContainerLeftover};
 use crate::running::keepers::{self, OrphanedCapsule};
 use crate::running::processes::{Leftover, SessionProcesses};
 use crate::running::{connect, liveness};
@@ -86,6 +87,8 @@ pub struct Plan {
     pub stuck: Vec<Instance>,
     /// Capsules that run although the directory of their instance is gone.
     pub orphaned: Vec<OrphanedCapsule>,
+    /// What container engines have of instances that are gone, or that do not run.
+    pub containers: Vec<ContainerLeftover>,
     /// How many kept instances are not touched because it was not asked for.
     pub left_alone: usize,
 }
@@ -118,7 +121,8 @@ pub fn plan(
     let is_stuck = |instance: &&Instance| matches!(instance.status.status, Status::Ending(_));
     let stuck = entries.iter().filter_map(StoreEntry::sound).filter(is_stuck).cloned().collect();
     let (trash, orphaned) = (trash::expired(store, settings, None)?, keepers::orphaned(store));
-    Ok(Plan { instances, trash, worktrees, doubtful, stuck, orphaned, left_alone })
+    let containers = containers::leftovers(store)?;
+    Ok(Plan { instances, trash, worktrees, doubtful, stuck, orphaned, containers, left_alone })
 }
 
 /// What git knows of ours in the repository of `dir` that is gone, as after an instance directory was deleted by hand: what it
@@ -186,8 +190,12 @@ pub fn carry_out(store: &Store, plan: &Plan, mut report: impl FnMut(&str, Result
         };
         report(&orphan.id.display_name(), gone);
     }
+    for left in &plan.containers {
+        let gone = containers::remove(store, left).map_err(|error| error.to_string());
+        report(&left.names.join(", "), gone);
+    }
     for entry in &plan.trash {
-        let gone = store.purge(&entry.decision).map_err(|error| error.to_string());
+        let gone = trash::purge(store, &entry.decision).map_err(|error| error.to_string());
         report(&entry.decision.to_string(), gone);
     }
     for worktree in &plan.worktrees {

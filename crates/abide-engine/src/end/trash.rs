@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use abide_config::{ConfigDir, Settings};
 use abide_model::retention::{self, Limits, TrashContents, TrashedDir};
 use abide_model::{Decided, Instance, InstanceId};
+use abide_places::place::TakeDown;
 use abide_store::{ResolveError, Store, TrashName};
 use abide_sys::clock;
 use abide_wire::instance_dir::InstanceDir;
 
 use crate::error::EngineError;
+use crate::running::containers;
 use crate::trees;
 
 /// How long a verb may be held up by letting old removals go for good.
@@ -87,7 +89,7 @@ pub(crate) fn forget_blank(store: &Store, instance: &Instance) {
         if parts.into_iter().chain([instance_dir.journal_dir(), instance_dir.state_dir()]).any(holds) {
             continue;
         }
-        if let Err(error) = store.purge(name) {
+        if let Err(error) = purge(store, name) {
             tracing::warn!(%name, "purge: {error}");
         }
     }
@@ -118,6 +120,14 @@ pub fn expired(
         .collect())
 }
 
+/// Deletes `name` for good, with its container. One whose engine does not answer stays, to be deleted another time.
+pub fn purge(store: &Store, name: &TrashName) -> Result<(), EngineError> {
+    if let Some(instance) = store.trashed_instance(name) {
+        containers::take_down(store, &instance, TakeDown::Remove)?;
+    }
+    Ok(store.purge(name)?)
+}
+
 /// Purges what the trash has held for long enough. Called by verbs that add to the trash or start something; a verb that
 /// lists purges nothing.
 /// Nothing is begun after `PURGING`; the next call goes on with the rest.
@@ -132,7 +142,7 @@ pub fn purge_expired(store: &Store, config: &ConfigDir) {
         if Instant::now() >= deadline {
             return;
         }
-        match store.purge(&name) {
+        match purge(store, &name) {
             Ok(()) => tracing::info!(%name, "purged: {reason}"),
             Err(error) => tracing::warn!(%name, "purge: {error}"),
         }

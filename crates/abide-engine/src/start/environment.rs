@@ -16,6 +16,7 @@ const OF_THE_OUTER_TERMINAL: &[&str] = &[
     vars::ABIDE_TEST_MACHINE,
     vars::ABIDE_EXE,
     vars::ABIDE_GENERATION,
+    vars::ABIDE_LOG_FILE,
     vars::ABIDE_INSTANCE,
     vars::ABIDE_SESSION,
     vars::ABIDE_INSTANCE_DIR,

@@ -81,7 +81,7 @@ fn start_others(ctx: &LaunchContext<'_>, instance: &Instance, report: &mut Launc
     }
 }
 
-fn keeper_config(ctx: &LaunchContext<'_>, instance: &Instance, instance_dir: &Path) -> Config {
+pub(super) fn keeper_config(ctx: &LaunchContext<'_>, instance: &Instance, instance_dir: &Path) -> Config {
     let own = |part| argv_of(OWN_IMAGE.as_ref(), part);
     let mut config = Config::new(instance_dir.as_os_str(), instance.generation, own(CapsulePart::Mux));
     config.on_exit = own(CapsulePart::Finish);

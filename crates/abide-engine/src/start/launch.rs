@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use abide_config::{Name, Settings, Workspace};
 use abide_model::session::SessionExit;
 use abide_model::status::StatusRefusal;
-use abide_model::{Instance, InstanceId, Session, StatusEvent, Substrate, vars};
+use abide_model::{Instance, InstanceId, Place as PlaceChoice, Session, StatusEvent, Substrate, vars};
 use abide_places::host;
 use abide_places::host::scope::ScopeOutcome;
+use abide_places::place::{Place, StageEvent};
 use abide_places::tmux::TmuxServer;
 use abide_store::Store;
 use abide_sys::clock;
@@ -17,7 +18,7 @@ use abide_wire::os_text::OsText;
 use abide_wire::session::{META_AGENT, META_SHELL, SpawnSpec, TerminalSize};
 use abide_wire::supervisor_lock::InstanceClaim;
 
-use super::{in_capsule, in_tmux};
+use super::{in_capsule, in_container, in_tmux};
 use crate::conversation::begin;
 use crate::end::finish::{self, FailedStart};
 use crate::end::trash;
@@ -48,6 +49,48 @@ pub struct LaunchContext<'a> {
     pub setup: Option<Vec<String>>,
     /// Hears, line by line, of what takes its time.
     pub progress: &'a dyn Fn(&str),
+    /// Hears of the stages of a start in another place.
+    pub stages: &'a dyn Fn(&StageEvent),
+    /// The place that the sessions are started in, where it is not the host. `env`, `home` and `exe` are theirs then.
+    pub inside: Option<Inside<'a>>,
+}
+
+/// A place that sessions are started in, and what the operator has outside.
+#[derive(Clone, Copy)]
+pub struct Inside<'a> {
+    pub place: &'a dyn Place,
+    pub instance: &'a Instance,
+    pub operator_env: &'a BTreeMap<OsString, OsString>,
+    pub operator_home: &'a Path,
+}
+
+impl<'a> LaunchContext<'a> {
+    /// The same start, as it is for sessions in another place.
+    pub(crate) fn inside<'b>(
+        &'b self,
+        env: BTreeMap<OsString, OsString>,
+        home: PathBuf,
+        exe: PathBuf,
+        inside: Inside<'b>,
+    ) -> LaunchContext<'b>
+    where
+        'a: 'b,
+    {
+        LaunchContext {
+            store: self.store,
+            settings: self.settings,
+            workspace: self.workspace.clone(),
+            env,
+            home,
+            exe,
+            size: self.size,
+            continue_turn: self.continue_turn,
+            setup: self.setup.clone(),
+            progress: self.progress,
+            stages: self.stages,
+            inside: Some(inside),
+        }
+    }
 }
 
 /// The field of the manifest that says whether the capsule has a systemd scope of its own, and if not, why.
@@ -148,16 +191,17 @@ fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome,
     }
     let instance = &trees::ready(ctx, instance)?;
     let mut report = LaunchReport::default();
-    let isolation = launch_on_substrate(ctx, instance, &mut report)?;
+    let isolation = launch_in_place(ctx, instance, &mut report)?;
     match isolation {
         ScopeOutcome::FellBack { .. } => tracing::warn!(id = %instance.id, "{isolation}"),
         _ => tracing::info!(id = %instance.id, "{isolation}"),
     }
     let stamped = ctx.store.update(instance.id, |instance| -> Result<(), abide_store::StoreError> {
         // Only a removal that was decided meanwhile refuses this, and that one stands.
-        let because = match instance.recipe.substrate {
-            Substrate::Capsule => "the capsule runs",
-            Substrate::Tmux => "its tmux session runs",
+        let because = match (instance.recipe.place, instance.recipe.substrate) {
+            (PlaceChoice::Docker, _) => "its container runs",
+            (PlaceChoice::Host, Substrate::Capsule) => "the capsule runs",
+            (PlaceChoice::Host, Substrate::Tmux) => "its tmux session runs",
         };
         let _ = instance.apply(&StatusEvent::Launched, because, clock::now());
         instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
@@ -185,9 +229,13 @@ pub(crate) fn env_of(
     cwd: &Path,
 ) -> Result<BTreeMap<OsString, OsString>, SecretError> {
     let mut env = environment::of_session(ctx.env.clone(), instance.id, id, cwd);
+    let (operator_env, operator_home) = match &ctx.inside {
+        Some(inside) => (inside.operator_env, inside.operator_home),
+        None => (&ctx.env, ctx.home.as_path()),
+    };
     for (name, reference) in &instance.recipe.env {
-        let lookup = |name: &str| ctx.env.get(&OsString::from(name)).cloned();
-        env.insert(name.into(), secrets::resolve(name, reference, &ctx.home, lookup)?.reveal());
+        let lookup = |name: &str| operator_env.get(&OsString::from(name)).cloned();
+        env.insert(name.into(), secrets::resolve(name, reference, operator_home, lookup)?.reveal());
     }
     Ok(env)
 }
@@ -222,6 +270,18 @@ pub(crate) fn spec(
         umask: None,
         meta,
     })
+}
+
+/// Starts the sessions of `instance` where it lives; gives how it was placed.
+fn launch_in_place(
+    ctx: &LaunchContext<'_>,
+    instance: &Instance,
+    report: &mut LaunchReport,
+) -> Result<ScopeOutcome, EngineError> {
+    match &instance.recipe.container {
+        Some(recipe) => in_container::launch(ctx, instance, recipe, report).map(|()| ScopeOutcome::Container),
+        None => launch_on_substrate(ctx, instance, report),
+    }
 }
 
 /// Starts the sessions of `instance` on what it wishes for, or else in a capsule; gives how it was placed.

@@ -10,6 +10,7 @@ use abide_model::{
     Decided, EnvRef, Extra, Instance, InstanceId, Isolation, LaunchScope, Place, Policy, Recipe, Session,
     Substrate, vars,
 };
+use abide_places::container_recipe::{ContainerInputs, ContainerPlan, container_recipe};
 use abide_store::{ResolveError, Store};
 use abide_sys::{clock, host, process};
 
@@ -37,6 +38,8 @@ pub struct LoadRequest {
     pub dir: PathBuf,
     /// The role that the settings name.
     pub role: Role,
+    /// The directory of the role's file.
+    pub role_dir: PathBuf,
     /// Where it is to live.
     pub place: Place,
     /// What holds its sessions.
@@ -69,7 +72,15 @@ pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, En
     };
     check(ctx, request, &program.decision)?;
     let argv = argv(&program.decision, ctx.settings, &ctx.env, &request.args);
-    check_path(ctx, &program.decision, &argv)?;
+    let container = container(ctx, request, &program.decision)?;
+    let request = &match container {
+        Some(_) => LoadRequest { wish: wish_in_container(ctx, request)?, ..request.clone() },
+        None => request.clone(),
+    };
+    // What an image has shows when it is started.
+    if container.is_none() {
+        check_path(ctx, &program.decision, &argv)?;
+    }
     if let Some(name) = program.decision.agent()
         && let Some(described) = ctx.settings.agents.get(name)
     {
@@ -89,6 +100,9 @@ pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, En
     };
     let instance = ctx.store.create(|id| {
         let mut instance = instance(ctx, id, request, &program.decision, argv);
+        if let Some(plan) = container {
+            in_container(&mut instance.recipe, plan);
+        }
         instance.sessions.iter_mut().for_each(|session| session.conversation = adopted.clone());
         instance
     })?;
@@ -105,6 +119,19 @@ pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, En
     let claim = launch::claim(ctx.store, instance.id)?;
     let started = launch::start(ctx, &instance, claim)?;
     Ok(Loaded { id: instance.id, program, warnings: started.warnings })
+}
+
+/// Has `recipe` be one of a container that is made by `plan`.
+fn in_container(recipe: &mut Recipe, plan: ContainerPlan) {
+    recipe.place = Place::Docker;
+    recipe.container = Some(plan.recipe);
+    recipe.mounts.extend(plan.mounts);
+    for (name, reference) in plan.env {
+        recipe.env.entry(name).or_insert(reference);
+    }
+    if recipe.setup.is_empty() {
+        recipe.setup = plan.setup;
+    }
 }
 
 /// Refuses a name that means another instance already.
@@ -127,14 +154,21 @@ fn named_latest(ctx: &LaunchContext<'_>, program: &Program, argv: Vec<String>, d
     argv
 }
 
-/// Refuses what a session on the host would not have: better no session than one without what it was to have.
+/// Refuses what a session would not have where it runs: better no session than one without what it was to have.
 fn check(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> Result<(), EngineError> {
-    if request.place != Place::Host {
-        let place = request.place;
+    if request.place == Place::Host {
+        check_mounts_of_host(ctx)?;
+    } else if request.substrate != Substrate::Capsule {
         return Err(EngineError::Other(format!(
-            "`place = \"{place}\"` is not supported yet; `--place host` starts it on this machine"
+            "`substrate = \"{}\"` is for the host only; in a container, use the capsule",
+            request.substrate
         )));
     }
+    check_role(ctx, request, program)
+}
+
+/// Refuses mounts that the host cannot make.
+fn check_mounts_of_host(ctx: &LaunchContext<'_>) -> Result<(), EngineError> {
     let mounts = || ctx.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
     if let Some(mount) = mounts().find(|mount| mount.target_path() != mount.source) {
         return Err(EngineError::Other(format!(
@@ -149,7 +183,49 @@ fn check(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> R
             mount.source.display()
         )));
     }
-    check_role(ctx, &request.role, program)
+    Ok(())
+}
+
+/// How the container of the instance is made, where it is to have one.
+fn container(
+    ctx: &LaunchContext<'_>,
+    request: &LoadRequest,
+    program: &Program,
+) -> Result<Option<ContainerPlan>, EngineError> {
+    if request.place != Place::Docker {
+        return Ok(None);
+    }
+    let agents: Vec<&str> = program.agent().into_iter().collect();
+    let plan = container_recipe(&ContainerInputs {
+        settings: ctx.settings,
+        workspace: ctx.workspace.as_ref().map(|(_, workspace)| workspace),
+        role: &request.role,
+        role_dir: &request.role_dir,
+        agents: &agents,
+        project: &request.dir,
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+    })?;
+    Ok(Some(plan))
+}
+
+/// How the directory of a launch is given to a container: as a clone of its own if it is in a repository.
+fn wish_in_container(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Wish, EngineError> {
+    let isolation = match request.wish.isolation {
+        Some(isolation) => isolation,
+        None if request.dir.ancestors().any(|dir| dir.join(".git").exists()) => Isolation::Clone,
+        None => Isolation::Shared,
+    };
+    let home = ctx.store.layout().home();
+    if isolation == Isolation::Shared && (home.starts_with(&request.dir) || request.dir.starts_with(home)) {
+        return Err(EngineError::Other(format!(
+            "{} cannot be shared with a container: abide's own state is in {}; start from another directory, \
+             or use `--place host`",
+            request.dir.display(),
+            home.display()
+        )));
+    }
+    Ok(Wish { isolation: Some(isolation), ..request.wish.clone() })
 }
 
 /// Refuses a program that is certainly not there, before anything is made for it.
@@ -170,7 +246,8 @@ fn check_path(ctx: &LaunchContext<'_>, program: &Program, argv: &[String]) -> Re
     }
 }
 
-fn check_role(ctx: &LaunchContext<'_>, role: &Role, program: &Program) -> Result<(), EngineError> {
+fn check_role(ctx: &LaunchContext<'_>, request: &LoadRequest, program: &Program) -> Result<(), EngineError> {
+    let role = &request.role;
     let name = &ctx.settings.role;
     if let Some(agent) = program.agent()
         && !role.agents.is_empty()
@@ -189,7 +266,7 @@ fn check_role(ctx: &LaunchContext<'_>, role: &Role, program: &Program) -> Result
             "the role {name} needs {variable}; `abide config set env.{variable} REFERENCE` sets where its value comes from"
         )));
     }
-    if role.image.is_some() {
+    if role.image.is_some() && request.place == Place::Host {
         (ctx.progress)(&format!("the role {name} names an image, which is ignored on the host"));
     }
     Ok(())

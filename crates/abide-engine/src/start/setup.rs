@@ -2,7 +2,7 @@
 
 use std::io::{self, PipeReader, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use abide_model::{Instance, SessionId};
@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::error::EngineError;
 use crate::running::processes;
+use crate::start::command_order::CommandOrder;
 use crate::start::launch::{self, LaunchContext};
 
 /// How long a set-up may take.
@@ -23,7 +24,9 @@ const PIPE: usize = 64 << 10;
 /// Runs the set-up command of `instance` where its sessions will run, in their environment. Whatever ends this process
 /// ends the command, too.
 pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineError> {
-    let Some((program, args)) = instance.recipe.setup.split_first() else { return Ok(()) };
+    if instance.recipe.setup.is_empty() {
+        return Ok(());
+    }
     let (id, spelled) = (instance.id, instance.recipe.setup.join(" "));
     let failed = |problem: String| EngineError::Setup { command: spelled.clone(), problem };
     let not_run = |error: io::Error| {
@@ -33,8 +36,8 @@ pub fn run(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(), EngineErr
     let env = launch::env_of(ctx, instance, session, &instance.recipe.cwd)?;
     (ctx.progress)(&format!("set-up: {spelled}"));
     let (output, input) = io::pipe().map_err(not_run)?;
-    let mut command = Command::new(program);
-    command.args(args).env_clear().envs(env).current_dir(&instance.recipe.cwd).stdin(Stdio::null());
+    let order = CommandOrder { argv: instance.recipe.setup.clone(), env, cwd: instance.recipe.cwd.clone() };
+    let mut command = order.command(ctx).map_err(not_run)?;
     command.stdout(input.try_clone().map_err(not_run)?).stderr(input);
     // A group of its own, so that all of it can be ended. That takes it out of reach of the terminal's keys, so what they
     // send is passed on.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::command::{Git, GitDeadline};
 use crate::error::{GitError, GitStep as _};
 use crate::evidence::refs::{HEADS, REMOTES, Ref};
+use crate::make::materialise::CloneObjects;
 use crate::make::source::SourceRepository;
 use crate::site::TreeRecord;
 
@@ -34,6 +35,7 @@ pub(crate) fn make(
     tree: &Path,
     source: &SourceRepository,
     record: &TreeRecord,
+    objects: CloneObjects,
     deadline: GitDeadline,
 ) -> Result<(), GitError> {
     let settings = source.git.settings("--local", r"^(remote|branch|user|extensions)\.")?;
@@ -44,8 +46,12 @@ pub(crate) fn make(
     // another user's files, git copies, unless `--local` was asked for. Borrowing them instead (`--shared`, or the
     // alternates that the source may have, hence `--dissociate`) would let a collection of garbage in the source delete
     // ours.
-    let args =
-        ["clone", "-q", "--dissociate", "--no-checkout", "--upload-pack", SERVE, "--origin", host, "--"];
+    let mut args =
+        vec!["clone", "-q", "--dissociate", "--no-checkout", "--upload-pack", SERVE, "--origin", host];
+    if objects == CloneObjects::Copied {
+        args.push("--no-hardlinks");
+    }
+    args.push("--");
     let args = args.iter().map(AsRef::as_ref).chain([source.top.as_os_str(), tree.as_os_str()]);
     trusting(&source.git, source).run(args)?;
     let git = Git::in_tree(tree, deadline).fetching();

@@ -34,6 +34,18 @@ pub struct WantedTree<'a> {
     pub branch: Option<&'a str>,
     /// How long all of it may take.
     pub limit: Duration,
+    /// Where the objects of a clone come from.
+    pub objects: CloneObjects,
+}
+
+/// How a clone gets the objects of its source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CloneObjects {
+    /// As hard links where possible: as fast as sharing, and as small.
+    #[default]
+    Linked,
+    /// As copies: whoever can write to the clone must not be able to change the files of its source.
+    Copied,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -162,7 +174,7 @@ fn build(
     fs::create_dir_all(parent).doing("create", parent)?;
     let mut notices = Vec::new();
     match record.isolation {
-        Isolation::Clone => clone::make(&site.tree, source, record, deadline)?,
+        Isolation::Clone => clone::make(&site.tree, source, record, wanted.objects, deadline)?,
         _ => add_worktree(&site.tree, source, record, wanted.id, deadline)?,
     }
     crash::point("git.materialise.made");

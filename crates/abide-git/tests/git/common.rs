@@ -147,6 +147,7 @@ impl Host {
             base: None,
             branch: None,
             limit: LONG,
+            objects: abide_git::CloneObjects::Linked,
         }
     }
 

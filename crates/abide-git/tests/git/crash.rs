@@ -31,6 +31,7 @@ pub fn in_child() {
         base: None,
         branch: None,
         limit: LONG,
+        objects: abide_git::CloneObjects::Linked,
     };
     match var(TASK).to_str().unwrap() {
         "make" => drop(materialise(&wanted, &mut |_| {}).unwrap()),

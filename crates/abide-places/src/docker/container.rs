@@ -22,7 +22,7 @@ const TO_SERVE: Duration = Duration::from_secs(30);
 /// How often the engine is asked meanwhile whether it runs.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
 /// How many of the last lines of a process 1 that ended are shown.
-const LAST_LINES: &str = "40";
+pub(super) const LAST_LINES: &str = "40";
 
 impl Docker {
     pub(super) fn bring_up_at(

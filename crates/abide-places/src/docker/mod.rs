@@ -12,13 +12,14 @@ mod take_down;
 mod tests;
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::path::Path;
+use std::process::Command;
 
 use abide_model::container::{BaseImage, ContainerRecipe, EngineChoice, Image, ImageSource};
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_model::{Instance, InstanceId};
-use abide_sys::run::CommandOutput;
 
+use self::container::LAST_LINES;
 use self::engine::Engine;
 use crate::owner::Owner;
 use crate::place::{BringUp, OwnedResource, Place, PlaceError, StageEvent, TakeDown};
@@ -68,18 +69,24 @@ impl Place for Docker {
         Ok(variables.unwrap_or_default().into_iter().filter_map(pair).collect())
     }
 
-    /// A command that takes longer than `limit` is given up, and may go on inside.
-    fn run(
-        &self,
-        instance: &Instance,
-        argv: &[OsString],
-        limit: Duration,
-    ) -> Result<CommandOutput, PlaceError> {
+    fn seed_home(&self, _image: &Image, home: &Path) -> Result<(), PlaceError> {
+        std::fs::create_dir_all(home)
+            .map_err(|error| PlaceError::Refused(format!("{}: {error}", home.display())))
+    }
+
+    fn last_output(&self, instance: InstanceId) -> String {
+        let logs = self.container(instance).ok().flatten().and_then(|container| {
+            self.engine.output(["logs", "--tail", LAST_LINES, &container.id], engine::TO_ANSWER).ok()
+        });
+        logs.map(|logs| format!("{}{}", logs.stderr, logs.text())).unwrap_or_default()
+    }
+
+    fn exec(&self, instance: &Instance, argv: &[OsString]) -> Result<Command, PlaceError> {
         let Some(container) = self.container(instance.id)?.filter(look::ContainerView::runs) else {
             return Err(PlaceError::Refused(format!("the container of {} does not run", instance.id)));
         };
-        let words = [OsString::from("exec"), container.id.into()];
-        self.engine.output(words.iter().chain(argv), limit)
+        let words = ["exec".into(), "--interactive".into(), OsString::from(container.id)];
+        Ok(self.engine.command(words.iter().chain(argv)))
     }
 
     fn take_down(&self, instance: InstanceId, how: TakeDown) -> Result<(), PlaceError> {

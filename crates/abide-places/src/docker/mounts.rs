@@ -31,7 +31,8 @@ pub(super) fn binds(wanted: &BringUp<'_>) -> Result<Vec<Bind>, PlaceError> {
         .map(|path| at_its_path(path, Access::ReadWrite))
         .collect();
     // A mount point cannot be replaced or removed from inside.
-    binds.extend(dir.locks().iter().map(|path| at_its_path(path, Access::ReadOnly)));
+    let fixed = dir.locks().into_iter().chain([dir.keeper_config()]);
+    binds.extend(fixed.map(|path| at_its_path(&path, Access::ReadOnly)));
     binds.push(at_its_path(wanted.programs, Access::ReadOnly));
     for mount in &wanted.instance.recipe.mounts {
         let access = if mount.read_only { Access::ReadOnly } else { Access::ReadWrite };

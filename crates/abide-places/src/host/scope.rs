@@ -27,6 +27,8 @@ pub enum ScopeOutcome {
     Enabled { unit: String },
     /// The configuration wants none.
     Disabled,
+    /// It needs none: its engine keeps it.
+    Container,
     /// None can be had here, or none would help.
     Unavailable {
         why: String,
@@ -47,6 +49,7 @@ impl fmt::Display for ScopeOutcome {
         match self {
             Self::Enabled { unit } => write!(f, "enabled ({unit})"),
             Self::Disabled => f.write_str("disabled (config)"),
+            Self::Container => f.write_str("by its container"),
             Self::Unavailable { why, .. } => write!(f, "unavailable ({why})"),
             Self::FellBack { why, .. } => write!(f, "requested but failed: fell back ({why})"),
         }
@@ -57,7 +60,7 @@ impl ScopeOutcome {
     /// What the operator should know when the session starts.
     pub fn warning(&self) -> Option<&str> {
         match self {
-            Self::Enabled { .. } | Self::Disabled => None,
+            Self::Enabled { .. } | Self::Disabled | Self::Container => None,
             Self::Unavailable { warning, .. } | Self::FellBack { warning, .. } => warning.as_deref(),
         }
     }

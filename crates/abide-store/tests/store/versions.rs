@@ -70,7 +70,9 @@ fn a_field_that_is_added_to_the_manifest_joins_the_fixture_with_every_field() {
     for path in [everything(), in_crate("tests/fixtures/manifests/1/restorable.json")] {
         collect_keys(&serde_json::from_slice(&fs::read(path).unwrap()).unwrap(), &mut present);
     }
-    for file in ["instance.rs", "session.rs", "recipe.rs", "status.rs", "differences.rs", "id.rs"] {
+    for file in
+        ["instance.rs", "session.rs", "recipe.rs", "status.rs", "differences.rs", "id.rs", "container.rs"]
+    {
         let source = fs::read_to_string(in_crate("../abide-model/src").join(file)).unwrap();
         for field in written_fields(&source) {
             assert!(

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use abide_engine::end::{finish, trash};
 use abide_engine::running::connect;
+use abide_engine::start::command_order;
 use abide_engine::{activity, reconcile};
 use abide_keeper as keeper;
 use abide_keeper::KeeperArgs;
@@ -35,6 +36,7 @@ pub fn run(argv: &[OsString]) -> Option<ExitCode> {
             activity::report(std::io::stdin());
             return Some(ExitCode::SUCCESS);
         }
+        Some(CapsulePart::Run) => Err(CommandError::failed(command_order::carry_out(std::io::stdin()))),
         Some(CapsulePart::Probe) => probe(),
         Some(CapsulePart::Finish) => finish_one(rest),
         Some(CapsulePart::Enter) => enter(rest),

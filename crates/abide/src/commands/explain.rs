@@ -48,7 +48,7 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
     reconcile::reconcile(&context.store, &context.config)?;
     let Target { instance, session } = target::find(&context.store, &args.target)?;
     let id = instance.id;
-    let live = connect::status(&connect::instance_dir(&context.store, id)).ok();
+    let live = substrate::of(&context.store, id).status().ok();
     let instance = current::follow(&context.store, instance, live.as_ref(), LookDepth::Close);
     let instance = finish::as_it_is(&context.store, instance);
     if args.json {

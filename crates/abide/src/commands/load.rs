@@ -25,6 +25,7 @@ use super::come_back::{self, ComeBackAnswer};
 use super::{hardline, linger};
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
+use crate::stages;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -135,6 +136,7 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
             policy,
             dir: dir.clone(),
             role,
+            role_dir: context.config.role_dir(&ctx.settings.role),
             place: args.place.unwrap_or(ctx.settings.place),
             substrate: args.substrate.unwrap_or(ctx.settings.substrate),
             take: args.adopt.map(Take::Adopt).or(args.fork.map(Take::Fork)),
@@ -288,6 +290,8 @@ fn with_launch_context<T>(
         continue_turn: false,
         setup,
         progress: &|line| context.warn(line),
+        stages: &stages::show,
+        inside: None,
     }))
 }
 

@@ -90,7 +90,11 @@ pub fn run(args: Args, context: &mut Context) -> VerbResult {
         context.printer.line(format!("{tree}  gone, but stays registered in git: {why}"))?;
         context.printer.line(format!("    {} unregister it for good", registration.by_hand()))?;
     }
-    let number = plan.instances.len() + plan.trash.len() + plan.worktrees.len() + plan.orphaned.len();
+    let number = plan.instances.len()
+        + plan.trash.len()
+        + plan.worktrees.len()
+        + plan.orphaned.len()
+        + plan.containers.len();
     if number == 0 {
         return context.printer.line("There is nothing to remove.");
     }
@@ -140,6 +144,7 @@ fn as_json(plan: &Plan) -> serde_json::Value {
             .map(|entry| json!({ "name": entry.decision.to_string(), "because": entry.reason }))
             .collect::<Vec<_>>(),
         "worktrees": plan.worktrees.iter().map(|one| &one.tree).collect::<Vec<_>>(),
+        "containers": plan.containers.iter().flat_map(|left| &left.names).collect::<Vec<_>>(),
         "doubtful": plan.doubtful.iter().map(|one| &one.registration.tree).collect::<Vec<_>>(),
         "left_alone": plan.left_alone,
     })
@@ -162,6 +167,10 @@ fn show(plan: &Plan, context: &Context) -> VerbResult {
             "{name}  still runs, but its directory is gone (process {pid}: {programs})  will be ended"
         );
         context.printer.toned_line(TableTone::Strong, line)?;
+    }
+    for left in &plan.containers {
+        let (names, engine) = (left.names.join(", "), left.engine.kind);
+        context.printer.line(format!("{names}  left on {engine}  will be removed"))?;
     }
     for entry in &plan.trash {
         context

@@ -2,10 +2,10 @@
 
 use abide_engine::end::{finish, trash};
 use abide_engine::list::SessionRow;
-use abide_engine::{target, trees};
+use abide_engine::{EngineError, target, trees};
 use abide_model::time::human;
 use abide_model::{Safe, Status};
-use abide_store::{ResolveError, TrashEntry};
+use abide_store::{ResolveError, StoreError, TrashEntry};
 use abide_sys::clock;
 use serde::Serialize;
 use serde_json::json;
@@ -233,13 +233,13 @@ fn empty(targets: &[String], dry_run: bool, yes: bool, context: &Context) -> Ver
     }
     let (mut removed, mut failed) = (0, 0);
     for entry in &chosen {
-        match context.store.purge(&entry.name) {
+        match trash::purge(&context.store, &entry.name) {
             Ok(()) => {
                 removed += 1;
                 tracing::info!(name = %entry.name, "purged from the trash");
             }
             // Another process has restored or removed it meanwhile, which is no reason to leave the others.
-            Err(abide_store::StoreError::NotInTrash(_)) => {}
+            Err(EngineError::Store(StoreError::NotInTrash(_))) => {}
             Err(error) => {
                 failed += 1;
                 context.warn(&format!("{} is still there: {error}", entry.name));

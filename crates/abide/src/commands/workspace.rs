@@ -223,11 +223,6 @@ fn tell_what_is_not_there(workspace: &Workspace, context: &Context) {
     for missing in std::iter::once(&workspace.dir).chain(mounts).filter(|dir| !dir.is_dir()) {
         context.warn(&format!("there is no directory {}; create it before you use it", missing.display()));
     }
-    if let Some(place) = workspace.place.filter(|place| *place != Place::Host) {
-        context.warn(&format!(
-            "this version cannot start instances in {place}; `abide load --place host` starts them on this machine"
-        ));
-    }
 }
 
 fn list(json: bool, context: &Context) -> VerbResult {

@@ -1,0 +1,155 @@
+//! Containers of instances: what their engine says about them, and letting go of what is no longer needed.
+
+use std::collections::BTreeMap;
+
+use abide_model::container::EngineChoice;
+use abide_model::ladder::{ContainerExit, MemoryKill, PlaceSight};
+use abide_model::{Instance, InstanceId, Status};
+use abide_places::place::{self, OwnedResource, Place, ResourceKind, TakeDown};
+use abide_store::{Store, StoreEntry};
+use abide_wire::exit_record::StopReason;
+
+use crate::error::EngineError;
+
+/// What `place` has of `instance`.
+pub(crate) fn look(place: &dyn Place, instance: &Instance) -> PlaceSight {
+    place.look(&[instance]).pop().unwrap_or_else(|| PlaceSight::Unknown("it said nothing".to_owned()))
+}
+
+/// The error of a verb that an engine did not answer.
+pub(crate) fn silent(id: InstanceId, why: &str) -> EngineError {
+    EngineError::Other(format!(
+        "the container engine of {} does not answer: {why}; nothing was changed, try again when it does",
+        id.display_name()
+    ))
+}
+
+/// How the run of a container ended: why process 1 stopped, or what happened to it. Its exit record can be forged from
+/// inside, so the engine is asked.
+pub(crate) fn end_of(store: &Store, instance: &Instance) -> Result<ContainerEnd, EngineError> {
+    let Some(recipe) = &instance.recipe.container else { return Ok(ContainerEnd::default()) };
+    let place = place::of(store, recipe)?;
+    Ok(match look(&*place, instance) {
+        PlaceSight::Unknown(why) => return Err(silent(instance.id, &why)),
+        PlaceSight::Running | PlaceSight::Paused => return Err(EngineError::StillRuns(instance.id)),
+        PlaceSight::Gone { .. } => ContainerEnd::without_reason("its container was removed"),
+        PlaceSight::Stopped(exit) => ContainerEnd::of(exit),
+    })
+}
+
+/// How the run of a container ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ContainerEnd {
+    pub reason: Option<StopReason>,
+    /// What happened, where process 1 did not stop by itself.
+    pub what: Option<String>,
+}
+
+impl ContainerEnd {
+    fn without_reason(what: &str) -> Self {
+        Self { reason: None, what: Some(what.to_owned()) }
+    }
+
+    fn of(exit: ContainerExit) -> Self {
+        match (exit.by_memory, exit.code, exit.code.and_then(StopReason::of_exit_code)) {
+            (MemoryKill::Yes, ..) => Self::without_reason("its container ran out of memory"),
+            (MemoryKill::No, _, Some(reason)) => Self { reason: Some(reason), what: None },
+            (MemoryKill::No, Some(code), None) => {
+                Self::without_reason(&format!("its container was killed (exit status {code})"))
+            }
+            (MemoryKill::No, None, None) => Self::without_reason("its container was never started"),
+        }
+    }
+}
+
+/// Takes the container of `instance` down as far as `how` says.
+pub(crate) fn take_down(store: &Store, instance: &Instance, how: TakeDown) -> Result<(), EngineError> {
+    let Some(recipe) = &instance.recipe.container else { return Ok(()) };
+    Ok(place::of(store, recipe)?.take_down(instance.id, how)?)
+}
+
+/// What an engine has of an instance, and how much of it is no longer needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerLeftover {
+    pub engine: EngineChoice,
+    pub id: InstanceId,
+    /// All of it, or what only a running one needs.
+    pub how: TakeDown,
+    /// What there is, by name.
+    pub names: Vec<String>,
+}
+
+/// What engines have of instances that are gone, and what they have of others that only running ones need. An engine that
+/// does not answer is not looked at.
+pub fn leftovers(store: &Store) -> Result<Vec<ContainerLeftover>, EngineError> {
+    let mut found = Vec::new();
+    for (engine, place) in place::known(store) {
+        let owned = match place.owned() {
+            Ok(owned) => owned,
+            Err(error) => {
+                tracing::info!(engine = %engine.kind, "what it has of ours is not known: {error}");
+                continue;
+            }
+        };
+        let mut of: BTreeMap<InstanceId, Vec<OwnedResource>> = BTreeMap::new();
+        for resource in owned {
+            of.entry(match resource.instance {
+                Some(id) => id,
+                None => continue,
+            })
+            .or_default()
+            .push(resource);
+        }
+        // Read after the engine was asked: an instance that was made meanwhile is known.
+        let (entries, trashed) = (store.list()?, store.trash_names()?);
+        for (id, resources) in of {
+            let entry = entries.iter().find(|entry| entry.id() == Some(id));
+            let how = match entry.map(StoreEntry::sound) {
+                None if trashed.iter().all(|name| name.id != id) => TakeDown::Remove,
+                None => TakeDown::Free,
+                Some(Some(instance)) if matches!(instance.status.status, Status::Restorable(_)) => {
+                    TakeDown::Free
+                }
+                // It runs, or may.
+                Some(_) => continue,
+            };
+            let goes =
+                |resource: &&OwnedResource| how == TakeDown::Remove || resource.kind == ResourceKind::Network;
+            let names: Vec<String> =
+                resources.iter().filter(goes).map(|resource| resource.name.clone()).collect();
+            if !names.is_empty() {
+                found.push(ContainerLeftover { engine: engine.clone(), id, how, names });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Removes `left` from its engine.
+pub fn remove(store: &Store, left: &ContainerLeftover) -> Result<(), EngineError> {
+    for (engine, place) in place::known(store) {
+        if engine == left.engine {
+            place.take_down(left.id, left.how)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_process_1_itself_says_that_a_run_is_over() {
+        let end = |code, by_memory| ContainerEnd::of(ContainerExit { code: Some(code), by_memory }).reason;
+        assert_eq!(end(0, MemoryKill::No), Some(StopReason::LastSessionEnded));
+        assert_eq!(end(3, MemoryKill::No), Some(StopReason::Operator));
+        assert_eq!(end(143, MemoryKill::No), Some(StopReason::Sigterm));
+        assert_eq!(end(1, MemoryKill::No), Some(StopReason::Fatal));
+        for code in [137, 255, 2] {
+            assert_eq!(end(code, MemoryKill::No), None, "{code}");
+        }
+        // The engine says 0 where a child was killed and process 1 ended after it.
+        assert_eq!(end(0, MemoryKill::Yes), None);
+    }
+}
