@@ -11,20 +11,6 @@ pub enum ConfigError {
     /// The file, or the value given for it, is wrong.
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
-    /// The file was written by a newer abide, whose meaning this one cannot know.
-    #[error(
-        "{file}:{line}: has schema version {found}, but this abide supports up to {known}; upgrade abide"
-    )]
-    TooNew {
-        /// The file.
-        file: String,
-        /// The line that says so.
-        line: usize,
-        /// The version of the file.
-        found: i64,
-        /// The newest version that this abide knows.
-        known: i64,
-    },
     /// A word that cannot be a name.
     #[error(transparent)]
     BadName(#[from] BadName),

@@ -127,10 +127,9 @@ impl ConfigSource {
         let new = self.draft.touches(&complaint.path);
         let position = original.filter(|_| !new).map(|document| {
             let found = find_nearest(document, &complaint.path);
-            let key = found.key.and_then(|key| key.span());
             let span = match complaint.about {
-                ComplaintAbout::Key => key.or(found.span),
-                ComplaintAbout::Value => found.span.or(key),
+                ComplaintAbout::Key => found.key.or(found.item),
+                ComplaintAbout::Value => found.item.or(found.key),
             };
             Position::of(span.map_or(0, |span| span.start), self.original.as_bytes())
         });
@@ -157,10 +156,15 @@ fn about_file(shown: &str, at: Position, problem: &str, allowed: &str) -> Mistak
 fn version_of<T: FileKind>(shown: &str, document: &Document<&str>) -> Result<usize, ConfigError> {
     let Some(item) = document.get(VERSION) else { return Ok(T::VERSION as usize) };
     let found = find_nearest(document, &path::Path::from_iter([VERSION]));
-    let at = Position::of(found.span.map_or(0, |span| span.start), document.raw().as_bytes());
+    let at = Position::of(found.item.map_or(0, |span| span.start), document.raw().as_bytes());
     match item.as_integer() {
         Some(found) if found > T::VERSION => {
-            Err(ConfigError::TooNew { file: shown.to_owned(), line: at.line, found, known: T::VERSION })
+            // What a newer abide means by it, this one cannot know.
+            Err(ConfigError::Refused(format!(
+                "{shown}:{}: has schema version {found}, but this abide supports up to {}; upgrade abide",
+                at.line,
+                T::VERSION
+            )))
         }
         Some(found @ 1..) => Ok(found as usize),
         _ => {

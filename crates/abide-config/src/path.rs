@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use toml_edit::{Document, Item, Key, TableLike};
+use toml_edit::{Document, Item, Key};
 
 /// One step from a table or a list to what it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,67 +52,37 @@ impl fmt::Display for Path {
     }
 }
 
-/// An item of a file, with the key that it stands under if it does not stand in a list.
-pub(crate) struct LocatedItem<'d> {
-    pub(crate) key: Option<&'d Key>,
-    pub(crate) span: Option<Range<usize>>,
+/// Where an item of a file is, and the key that it stands under.
+#[derive(Default)]
+pub(crate) struct ItemSpans {
+    pub(crate) key: Option<Range<usize>>,
+    pub(crate) item: Option<Range<usize>>,
 }
 
-/// The item at `path`, or else the deepest one on the way to it.
-pub(crate) fn find_nearest<'d>(document: &'d Document<&str>, path: &Path) -> LocatedItem<'d> {
-    let mut found = LocatedItem { key: None, span: None };
-    let mut here = Here::Item(document.as_item());
+/// Where the item at `path` is, or else the deepest one on the way to it.
+pub(crate) fn find_nearest(document: &Document<&str>, path: &Path) -> ItemSpans {
+    let mut found = ItemSpans::default();
+    let mut here = document.as_item().clone();
     for step in &path.0 {
-        let next = match step {
-            PathStep::Key(key) => {
-                here.table().and_then(|table| table.get_key_value(key)).map(|(key, item)| {
-                    found.key = Some(key);
-                    Here::Item(item)
+        let next = match (step, &here) {
+            (PathStep::Key(key), _) => {
+                here.as_table_like().and_then(|table| table.get_key_value(key)).map(|(key, item)| {
+                    found.key = key.span();
+                    item.clone()
                 })
             }
-            PathStep::Index(index) => here.element(*index),
+            (PathStep::Index(index), Item::ArrayOfTables(tables)) => {
+                tables.get(*index).cloned().map(Item::Table)
+            }
+            (PathStep::Index(index), _) => {
+                here.as_array().and_then(|array| array.get(*index)).cloned().map(Item::Value)
+            }
         };
         let Some(next) = next else { break };
-        found.span = next.span().or(found.span);
+        found.item = next.span().or(found.item);
         here = next;
     }
     found
-}
-
-/// A place in a document; elements of a list are not `Item`s of their own.
-#[derive(Clone, Copy)]
-enum Here<'d> {
-    Item(&'d Item),
-    Value(&'d toml_edit::Value),
-    Table(&'d toml_edit::Table),
-}
-
-impl<'d> Here<'d> {
-    fn table(self) -> Option<&'d dyn TableLike> {
-        match self {
-            Self::Item(item) => item.as_table_like(),
-            Self::Value(value) => value.as_inline_table().map(|table| table as &dyn TableLike),
-            Self::Table(table) => Some(table),
-        }
-    }
-
-    fn element(self, index: usize) -> Option<Self> {
-        match self {
-            Self::Item(Item::ArrayOfTables(tables)) => tables.get(index).map(Self::Table),
-            Self::Item(Item::Value(value)) | Self::Value(value) => {
-                value.as_array()?.get(index).map(Self::Value)
-            }
-            _ => None,
-        }
-    }
-
-    fn span(self) -> Option<Range<usize>> {
-        match self {
-            Self::Item(item) => item.span(),
-            Self::Value(value) => value.span(),
-            Self::Table(table) => table.span(),
-        }
-    }
 }
 
 /// A line and a column of a file, both counted from one; columns count characters.

@@ -190,11 +190,6 @@ impl Term {
         &self.vt.titles.window
     }
 
-    /// Where the program last said it is (OSC 7): usually a `file:` URL.
-    pub fn cwd(&self) -> Option<&str> {
-        self.vt.cwd.as_deref()
-    }
-
     /// What the program last said it is doing (OSC 7501).
     pub fn status(&self) -> Option<&ProgramStatus> {
         self.vt.status.as_ref()

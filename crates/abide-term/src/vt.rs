@@ -84,7 +84,6 @@ pub(crate) struct Vt {
     pub(crate) keyboard: Keyboard,
     pub(crate) palette: Palette,
     pub(crate) titles: Titles,
-    pub(crate) cwd: Option<String>,
     pub(crate) status: Option<ProgramStatus>,
     pub(crate) clusters: Interner,
     pub(crate) links: Interner,
@@ -120,7 +119,6 @@ impl Vt {
             keyboard: Keyboard::default(),
             palette: Palette::default(),
             titles: Titles::default(),
-            cwd: None,
             status: None,
             clusters: Interner::new(MAX_CLUSTERS, MAX_CLUSTER_BYTES),
             links: Interner::new(usize::from(MAX_LINK), MAX_LINK_BYTES),
@@ -280,7 +278,7 @@ impl Vt {
         self.keyboard.reset();
     }
 
-    /// RIS: everything as at the start, except what the operator would miss: the scrollback, the directory, the status.
+    /// RIS: everything as at the start, except what the operator would miss: the scrollback and the status.
     pub(crate) fn hard_reset(&mut self) {
         self.show_alternate(false);
         self.pen = Cell::default();

@@ -31,12 +31,6 @@ fn titles_can_be_stacked() {
 }
 
 #[test]
-fn the_directory_is_remembered() {
-    assert_eq!(fed("\x1b]7;file://host/home/me\x07").cwd(), Some("file://host/home/me"));
-    assert_eq!(fed("\x1b]9;9;C:/x\x07").cwd(), Some("C:/x"));
-}
-
-#[test]
 fn notifications_are_events_and_progress_is_not() {
     let notify =
         |text: &str, sequence: &str| TermEvent::Notify { text: text.into(), sequence: sequence.into() };

@@ -101,8 +101,6 @@ fn every_event() -> Vec<Event> {
         pid: abide_model::Pid(7),
         size: TerminalSize::default(),
         title: "t".into(),
-        cwd: Some("/".into()),
-        process_cwd: None,
         exit: Some(ProcessExit::Signal(9)),
         activity: Some(ActivityReport {
             state: Doing::NeedsInput,

@@ -219,8 +219,6 @@ impl Mux {
             pid: session.info.pid,
             size: session.info.size,
             title: session.stream.summary(),
-            cwd: None,
-            process_cwd: None,
             exit: session.info.exited,
             activity: None,
             quiet_ms: 0,

@@ -1,8 +1,6 @@
 //! Starting sessions: for a request, or for a key that opens a shell. The keeper does it; here is who asked.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::link::{SessionInfo, ToKeeper};
@@ -267,58 +265,7 @@ fn shell_of(session: &MuxSession) -> Option<Vec<OsText>> {
     (!argv.is_empty()).then_some(argv)
 }
 
-/// Where a session says that it is, if that is on this machine. Nothing was asked about that path: it may be in a file
-/// system that does not answer, and this process is the one that all screens depend on.
-pub(crate) fn announced_cwd(session: &MuxSession) -> Option<PathBuf> {
-    session.term.cwd().and_then(local_path)
-}
-
 /// Where a session's process is. Reading the link does not touch what it leads to.
-pub(crate) fn process_cwd(session: &MuxSession) -> Option<PathBuf> {
+fn process_cwd(session: &MuxSession) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{}/cwd", session.pid)).ok()
-}
-
-/// The path of a `file:` address of this machine.
-fn local_path(address: &str) -> Option<PathBuf> {
-    let Some(rest) = address.strip_prefix("file://") else {
-        return Some(PathBuf::from(address)).filter(|path| path.is_absolute());
-    };
-    let (host, path) = rest.split_at(rest.find('/')?);
-    let here = rustix::system::uname();
-    let is_here = host.is_empty() || host == "localhost" || here.nodename().to_str() == Ok(host);
-    is_here.then(|| percent_decoded(path)).filter(|path| Path::is_absolute(path))
-}
-
-fn percent_decoded(text: &str) -> PathBuf {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        match hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| byte == b'%') {
-            Some(decoded) => {
-                out.push(decoded);
-                rest = &after[2..];
-            }
-            None => {
-                out.push(byte);
-                rest = after;
-            }
-        }
-    }
-    OsString::from_vec(out).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_of_this_machine_is_a_path_and_one_of_another_is_not() {
-        assert_eq!(local_path("file:///tmp/a%20b"), Some("/tmp/a b".into()));
-        assert_eq!(local_path("file://localhost/tmp"), Some("/tmp".into()));
-        assert_eq!(local_path("file://far.away.example/tmp"), None);
-        assert_eq!(local_path("/tmp"), Some("/tmp".into()));
-        assert_eq!(local_path("tmp"), None);
-        assert_eq!(local_path("file:///a%zz%"), Some("/a%zz%".into()));
-    }
 }

@@ -138,8 +138,6 @@ impl Server {
             pid: session.pid,
             size: session.size(),
             title: session.term.title().to_owned(),
-            cwd: crate::server::spawn::announced_cwd(session).map(|path| path.into_os_string().into()),
-            process_cwd: crate::server::spawn::process_cwd(session).map(|path| path.into_os_string().into()),
             exit: session.exit,
             activity: Some(session.activity(self.now)),
             quiet_ms: u64::try_from(session.quiet_for(self.now).as_millis()).unwrap_or(u64::MAX),

@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -40,7 +39,6 @@ tests![
     what_is_not_understood_gets_an_error_and_not_silence,
     a_name_is_cleaned_and_kept,
     a_shutdown_tells_those_who_watch_why,
-    a_path_that_a_program_announces_is_passed_on_and_not_looked_at,
 ];
 
 fn the_status_tells_of_every_session_in_the_order_of_its_tabs() {
@@ -377,17 +375,4 @@ fn a_client_that_is_quicker_than_a_slow_keeper_finds_every_session() {
     mux.kill().unwrap();
     mux.wait().unwrap();
     assert_eq!(status.sessions.len(), 1, "{status:?}");
-}
-
-fn a_path_that_a_program_announces_is_passed_on_and_not_looked_at() {
-    let mut capsule = Capsule::new();
-    let dir = capsule.file("here");
-    std::fs::create_dir(&dir).unwrap();
-    let mut first = part("main", &["raw", "\\e]7;file:///no/such/directory\\a"]);
-    first.cwd = dir.as_os_str().into();
-    capsule.launch(first);
-    capsule.wait_text("main", "listening");
-    let session = capsule.status().sessions.remove(0);
-    assert_eq!(session.cwd.unwrap().as_path(), Path::new("/no/such/directory"));
-    assert_eq!(session.process_cwd.unwrap().as_path(), dir);
 }

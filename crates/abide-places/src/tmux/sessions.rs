@@ -109,8 +109,6 @@ impl Tmux {
         Some(SessionStatus {
             name: recorded.map_or_else(String::new, |session| session.name.clone()),
             program: program.map_or_else(String::new, |word| word.as_path().display().to_string()),
-            cwd: recorded.map(|session| session.cwd.clone()),
-            process_cwd: None,
             id,
             pid: crate::tmux::enter::child(pane.pid).unwrap_or(pane.pid),
             size: size(pane),

@@ -35,7 +35,6 @@ pub(crate) struct SmallState {
     keyboard: Keyboard,
     palette: Palette,
     titles: Titles,
-    cwd: Option<String>,
     status: Option<ProgramStatus>,
 }
 
@@ -61,7 +60,6 @@ impl SmallState {
             keyboard: vt.keyboard.clone(),
             palette: vt.palette.clone(),
             titles: vt.titles.clone(),
-            cwd: vt.cwd.clone(),
             status: vt.status.clone(),
         }
     }
@@ -89,7 +87,6 @@ impl SmallState {
         vt.keyboard = self.keyboard;
         vt.palette = self.palette;
         vt.titles = self.titles;
-        vt.cwd = self.cwd;
         vt.status = self.status;
         Some(())
     }
@@ -117,6 +114,6 @@ impl SmallState {
     fn texts(&self) -> impl Iterator<Item = &String> {
         let Titles { window, stack } = &self.titles;
         let status = self.status.iter().flat_map(ProgramStatus::texts);
-        stack.iter().flatten().chain(&self.cwd).chain([window]).chain(status)
+        stack.iter().flatten().chain([window]).chain(status)
     }
 }

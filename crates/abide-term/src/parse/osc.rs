@@ -10,7 +10,6 @@ use crate::vt::Vt;
 /// Longest address of a hyperlink, and longest id.
 const MAX_URI: usize = 2 << 10;
 const MAX_LINK_ID: usize = 256;
-const MAX_CWD: usize = 4 << 10;
 const MAX_NOTIFICATION: usize = 4 << 10;
 
 impl Vt {
@@ -26,7 +25,6 @@ impl Vt {
             0 | 2 => self.set_title(rest),
             4 => self.indexed_colors(rest, 0, bell),
             5 => self.indexed_colors(rest, SPECIAL_BASE, bell),
-            7 => self.set_cwd(rest),
             8 => self.set_link(rest),
             9 => self.notify_or_progress(rest),
             10..=19 => self.dynamic_colors(code, rest, bell),
@@ -110,11 +108,6 @@ impl Vt {
         }
     }
 
-    fn set_cwd(&mut self, url: &[u8]) {
-        let cwd = clean(url, MAX_CWD);
-        self.cwd = Some(cwd).filter(|cwd| !cwd.is_empty());
-    }
-
     /// OSC 8: parameters, then the address; no address ends the link.
     fn set_link(&mut self, rest: &[u8]) {
         let Some(at) = rest.iter().position(|b| *b == b';') else { return };
@@ -133,7 +126,6 @@ impl Vt {
         let command = rest.split(|b| *b == b';').next().unwrap_or_default();
         let numbered = number::<u16>(command).is_some() && rest.len() > command.len();
         match command {
-            b"9" if numbered => self.set_cwd(rest[2..].trim_ascii()),
             b"4" if numbered => self.progress(&rest[2..]),
             _ if numbered => {}
             _ => {

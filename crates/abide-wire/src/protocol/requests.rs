@@ -49,9 +49,6 @@ pub struct SessionStatus {
     /// Its terminal's title, control characters removed.
     #[serde(default)]
     pub title: String,
-    /// Where it says it is working (OSC 7). The path is the program's word: it may not exist, and looking at it may hang.
-    pub cwd: Option<OsText>,
-    pub process_cwd: Option<OsText>,
     /// How it ended, if it has.
     pub exit: Option<ProcessExit>,
     /// What it is doing.
