@@ -22,8 +22,10 @@ macro_rules! on_each_engine {
 
 mod bring_up;
 mod contained;
+mod faults;
 mod inside;
 mod look;
+mod own_engine;
 mod rootless;
 mod silence;
 mod take_down;
