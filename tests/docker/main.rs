@@ -24,6 +24,7 @@ mod bring_up;
 mod contained;
 mod faults;
 mod inside;
+mod life;
 mod look;
 mod own_engine;
 mod rootless;

@@ -440,6 +440,7 @@ pub fn discard(
         let name = seen.id.display_name();
         return Err(EngineError::Other(format!("{name} cannot be removed: {guest}; eject that first")));
     }
+    containers::require_answer(store, seen)?;
     store.update(seen.id, |instance| -> Result<(), EngineError> {
         liveness::require_known(instance.id, &liveness::of(store, instance))?;
         // A decision about an earlier run did not consider the work of a later one.

@@ -62,6 +62,15 @@ impl ContainerEnd {
     }
 }
 
+/// Refuses to begin what could not be carried out: the engine of the container must answer.
+pub(crate) fn require_answer(store: &Store, instance: &Instance) -> Result<(), EngineError> {
+    let Some(recipe) = &instance.recipe.container else { return Ok(()) };
+    match look(&*place::of(store, recipe)?, instance) {
+        PlaceSight::Unknown(why) => Err(silent(instance.id, &why)),
+        _ => Ok(()),
+    }
+}
+
 /// Takes the container of `instance` down as far as `how` says.
 pub(crate) fn take_down(store: &Store, instance: &Instance, how: TakeDown) -> Result<(), EngineError> {
     let Some(recipe) = &instance.recipe.container else { return Ok(()) };
