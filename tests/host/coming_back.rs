@@ -2,7 +2,7 @@
 
 use abide_testkit::{Terminal, eventually};
 
-use crate::common::{Host, host};
+use crate::common::{Host, compare, host};
 
 fn sit_down<'a>(host: &'a Host, dir: &str, args: &str) -> Terminal<'a> {
     let line = format!("cd {} && exec {} {args}", host.work().join(dir).display(), host.program().display());
@@ -73,8 +73,8 @@ fn several_kept_ones_are_chosen_from_on_a_terminal_and_listed_without_one() {
 
 #[test]
 fn nothing_at_all_is_said_with_what_to_do() {
-    let complaint = host().abide(["hardline"]).fails(1);
-    assert!(complaint.contains("nothing runs or is kept") && complaint.contains("abide load"), "{complaint}");
+    let host = host();
+    compare(&host, "nothing-to-attach-to", &host.abide(["hardline"]).fails(1));
 }
 
 #[test]

@@ -8,6 +8,34 @@ use std::time::Duration;
 use abide_testkit::{Sandbox, eventually};
 use serde_json::Value;
 
+/// Compares `text`, which abide said, with the snapshot `name` in tests/host/snapshots. What differs from run to run is masked.
+#[track_caller]
+pub fn compare(sandbox: &Sandbox, name: &str, text: &str) {
+    let text = text.replace(sandbox.path("").to_str().unwrap().trim_end_matches('/'), "[sandbox]");
+    let names = ["instances", "trash"].map(|dir| std::fs::read_dir(sandbox.home().join(dir)));
+    let names = names.into_iter().flatten().flatten().map(|entry| entry.unwrap().file_name());
+    let mut ids: Vec<String> = names.filter_map(|name| Some(name.to_str()?.get(..8)?.to_owned())).collect();
+    ids.retain(|id| text.contains(id));
+    ids.sort_by_key(|id| text.find(id));
+    ids.dedup();
+    let masked = ids
+        .iter()
+        .enumerate()
+        .fold(text, |text, (number, id)| text.replace(id, &format!("[id-{}]", number + 1)));
+    insta::with_settings!({
+        snapshot_path => "snapshots",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+        filters => [
+            (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[uuid]"),
+            (r"\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d{8}T\d{9}Z", "[time]"),
+            (r"\b[0-9a-f]{12}\b", "[commit]"),
+            (r"projects/[^/]+/", "projects/[slug]/"),
+            (r"process \d+", "process [pid]"),
+        ],
+    }, { insta::assert_snapshot!(name, masked) });
+}
+
 /// A sandbox whose capsules end with it, however the test ends.
 pub struct Host {
     pub sandbox: Sandbox,

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use abide_testkit::eventually;
 
-use crate::common::{alive, exists};
+use crate::common::{alive, compare, exists};
 use crate::conversations::{Agents, machine};
 
 const REFUSED: &str = "Invalid API key \u{b7} Please run /login";
@@ -24,7 +24,7 @@ fn a_transcript_that_the_agent_has_lost_is_put_back_before_the_resume() {
     assert_ne!(std::fs::metadata(&kept[0]).unwrap().ino(), std::fs::metadata(&transcript).unwrap().ino());
     std::fs::remove_dir_all(host.path("home/.claude")).unwrap();
     let run = host.resume(&id);
-    assert!(run.stderr.contains("restored from abide's copy"), "{}", run.stderr);
+    compare(&host, "transcript-missing", &run.stderr);
     host.wait_for_screen(&id, "resumed: kept twice");
     assert_eq!(std::fs::metadata(&transcript).unwrap().mode() & 0o777, 0o600);
 }
@@ -54,7 +54,7 @@ fn a_transcript_that_was_damaged_is_put_back_and_the_damaged_one_kept() {
         damage(&transcript, std::fs::metadata(&transcript).unwrap().len() / 2);
         host.abide(["ls"]).ok();
         let run = host.resume(&id);
-        assert!(run.stderr.contains("was damaged and was restored from abide's copy"), "{}", run.stderr);
+        compare(&host, "transcript-damaged", &run.stderr);
         assert!(exists(format!("{}.damaged-1", transcript.display())), "{}", run.stderr);
         host.wait_for_screen(&id, "resumed: said last");
     }
@@ -161,7 +161,7 @@ fn what_cannot_be_given_back_is_said_and_the_copy_stays() {
     lose_database(&host);
     host.add_program("opencode", "case $1 in import) echo no >&2; exit 1 ;; *) echo ready; cat ;; esac");
     let run = host.resume(&id);
-    assert!(run.stderr.contains("cannot be restored: opencode: exit status 1: no"), "{}", run.stderr);
+    compare(&host, "transcript-not-restored", &run.stderr);
     assert!(extract(&host, &id).contains("precious"));
 }
 
@@ -260,7 +260,7 @@ fn a_conversation_is_listed_with_who_is_in_it_and_a_free_one_can_be_adopted_once
     assert!(complaint.contains(&format!("in ab-{again}/s1)")), "{complaint}");
     host.stop(&again);
     let run = host.resume(&id);
-    assert!(run.stderr.contains("another session uses"), "{}", run.stderr);
+    compare(&host, "conversation-taken", &run.stderr);
     assert_ne!(host.conversation(&id), host.conversation(&again));
 }
 
@@ -304,7 +304,7 @@ fn a_fork_goes_on_with_a_copy_under_an_id_of_its_own() {
             let id = host.load_agent("gemini", &[]);
             host.say(&id, "no copies");
             let complaint = host.abide(["load", "--fork", &id, "--detach"]).fails(1);
-            assert!(complaint.contains("cannot copy a conversation"), "{complaint}");
+            compare(&host, "cannot-fork", &complaint);
         });
     });
 }

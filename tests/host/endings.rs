@@ -1,7 +1,7 @@
 //! Ends that neither the session nor its operator wanted: the instance is kept, and what was left open is told.
 
 use crate::activity::{CLAUDE, registered};
-use crate::common::{alive, host, kill, wait_for_death};
+use crate::common::{alive, compare, host, kill, wait_for_death};
 use crate::conversations::machine;
 
 #[test]
@@ -77,7 +77,7 @@ fn a_program_that_is_gone_is_said_to_be_missing_from_the_path() {
     host.abide(["stop", &id]).ok();
     std::fs::remove_file(host.path("bin/stub")).unwrap();
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
-    assert!(complaint.contains("cannot start stub: it is not on PATH"), "{complaint}");
+    compare(&host, "resume-without-program", &complaint);
     host.wait_for_state(&id, "restorable (stopped)");
 }
 
@@ -88,9 +88,9 @@ fn a_stop_says_which_turn_it_cuts_and_a_resume_which_instance_it_refuses() {
     host.tell(&id, &format!("busy|{CLAUDE}"));
     host.wait_for_activity(&id, "working");
     let complaint = host.abide(["resume", &id, "--detach"]).fails(1);
-    assert!(complaint.contains(&format!("ab-{id} cannot be resumed: it is running")), "{complaint}");
+    compare(&host, "resume-of-running", &complaint);
     let stopped = host.abide(["stop", &id]);
-    assert!(stopped.stderr.contains("claude (shop/s1) is working; its turn is interrupted"), "{stopped:?}");
+    compare(&host, "stop-cuts-a-turn", &stopped.stderr);
     stopped.ok();
 }
 
@@ -113,6 +113,6 @@ fn a_turn_that_was_cut_and_a_question_that_was_pending_are_told() {
         assert_eq!(row["sessions"][0]["interruption"], interruption, "{row}");
         assert!(host.abide(["explain", &id]).ok().contains("when it last ended, it"), "{status}");
         let resumed = host.abide(["resume", &id, "--detach"]);
-        assert!(resumed.stderr.contains("when claude last ended"), "{resumed:?}");
+        compare(&host, &format!("resume-after-{interruption}"), &resumed.stderr);
     }
 }

@@ -2,7 +2,7 @@
 
 use abide_testkit::eventually;
 
-use crate::common::{alive, exists, wait_for_death, watched_host as host};
+use crate::common::{alive, compare, exists, wait_for_death, watched_host as host};
 
 #[test]
 fn what_is_loaded_runs_and_is_listed_and_what_is_stopped_is_kept() {
@@ -67,7 +67,7 @@ fn a_configuration_that_cannot_be_read_when_it_ends_keeps_it() {
 fn a_program_that_cannot_be_started_is_an_error_and_leaves_nothing() {
     let host = host();
     let complaint = host.abide(["load", "no-such-program", "--detach"]).fails(1);
-    assert!(complaint.contains("no-such-program: it is not on PATH"), "{complaint}");
+    compare(&host, "program-not-on-path", &complaint);
     host.write("work/not-executable", "x");
     host.abide(["load", "./not-executable", "--detach"]).fails(1);
     assert_eq!(host.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().len(), 0);

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use abide_testkit::eventually;
 
-use crate::common::{Host, host};
+use crate::common::{Host, compare, host};
 
 #[test]
 fn send_wait_and_peek_drive_a_session() {
@@ -63,7 +63,7 @@ fn whoever_asks_something_of_a_stopped_instance_is_told_how_to_bring_it_back() {
     let host = host();
     let id = host.load(&[]);
     host.abide(["stop", &id]).ok();
-    let session = format!("{id}/s1");
+    let (session, mut said) = (format!("{id}/s1"), String::new());
     for args in [
         &["hardline", &id][..],
         &["peek", &id],
@@ -73,10 +73,9 @@ fn whoever_asks_something_of_a_stopped_instance_is_told_how_to_bring_it_back() {
         &["stop", &session],
         &["upgrade", &id],
     ] {
-        let complaint = host.abide(args).fails(1);
-        assert!(complaint.contains("restorable (stopped)"), "{args:?}: {complaint}");
-        assert!(complaint.contains(&format!("`abide resume {id}`")), "{args:?}: {complaint}");
+        said += &format!("$ abide {}\n{}", args.join(" "), host.abide(args).fails(1));
     }
+    compare(&host, "verbs-of-stopped", &said);
     assert!(host.abide(["explain", &session]).ok().contains("restorable (stopped)"));
 }
 

@@ -2,7 +2,7 @@
 
 use abide_testkit::eventually;
 
-use crate::common::{alive, kill, wait_for_death, watched_host as host};
+use crate::common::{alive, compare, kill, wait_for_death, watched_host as host};
 
 #[test]
 fn the_mux_may_die_any_number_of_times() {
@@ -160,7 +160,7 @@ fn a_tab_that_does_not_come_back_is_reported_by_resume_and_marked_by_ls() {
     std::fs::remove_file(&program).unwrap();
     let resumed = host.abide(["resume", &id, "--detach"]);
     assert_eq!(resumed.code, Some(1), "{resumed:?}");
-    assert!(resumed.stderr.contains("came back without second"), "{resumed:?}");
+    compare(&host, "tab-lost", &resumed.stderr);
     let row = host.row(&id).unwrap();
     assert_eq!(
         (host.state(&id).as_str(), row["sessions"][1]["exit"].as_str()),

@@ -127,7 +127,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
         let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
         match record["type"].as_str().unwrap_or_default() {
             "assistant" if record["isApiErrorMessage"] == true && results.is_empty() => {
-                let text = format!("its transcript ends in an error: {}", text_of(content));
+                let text = format!("its transcript ends with an error: {}", text_of(content));
                 return Some(Statement::new(Says::Failed, text));
             }
             "user" | "assistant" if is_over => break,
@@ -177,9 +177,9 @@ fn tail(end: &[u8]) -> Option<Statement> {
 fn called(call: &Value) -> Statement {
     let name = call["name"].as_str().unwrap_or_default();
     if !ASKING.contains(&name) {
-        return Statement::new(Says::Busy, format!("its transcript ends in a call of {name}"));
+        return Statement::new(Says::Busy, format!("its transcript ends with a call to {name}"));
     }
     let question = call["input"]["questions"][0]["question"].as_str().map(str::to_owned);
-    let detail = format!("its transcript ends in a call of {name}, which asks the operator");
+    let detail = format!("its transcript ends with a call to {name}, which asks the operator");
     Statement { question, ..Statement::new(Says::NeedsInput, detail) }
 }

@@ -240,7 +240,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
                 let text = payload["error"]["message"].as_str().unwrap_or_default();
                 return Some(Statement::new(
                     Says::Failed,
-                    format!("its transcript ends in an error: {text}"),
+                    format!("its transcript ends with an error: {text}"),
                 ));
             }
             "task_complete" | "turn_complete" => {

@@ -179,7 +179,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
             "permission.requested" if !completed.contains(&data["requestId"]) => {
                 let question = data["permissionRequest"]["fullCommandText"].as_str().map(str::to_owned);
                 let asks =
-                    Statement::new(Says::NeedsInput, "its transcript ends in a request for permission");
+                    Statement::new(Says::NeedsInput, "its transcript ends with a request for permission");
                 return Some(Statement { question, ..asks });
             }
             "assistant.turn_end" => ended = true,

@@ -160,5 +160,5 @@ fn projects(root: &Root, cwd: Option<&Path>) -> FileResult<Vec<(String, PathBuf)
 fn tail(end: &[u8]) -> Option<Statement> {
     let last = backwards(end).find(|record| record["type"].is_string())?;
     let prompted = last["type"] == "user";
-    prompted.then(|| Statement::new(Says::Working, "its transcript ends in a prompt"))
+    prompted.then(|| Statement::new(Says::Working, "its transcript ends with a prompt"))
 }

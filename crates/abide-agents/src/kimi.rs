@@ -129,7 +129,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
             "interaction.resolved" => resolved.push(record["id"].clone()),
             "interaction.request" if !resolved.contains(&record["id"]) => {
                 let question = record["request"]["action"].as_str().map(str::to_owned);
-                let asks = Statement::new(Says::NeedsInput, "its transcript ends in a question");
+                let asks = Statement::new(Says::NeedsInput, "its transcript ends with a question");
                 return Some(Statement { question, ..asks });
             }
             _ => {}

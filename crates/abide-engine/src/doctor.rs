@@ -277,10 +277,9 @@ pub fn home_fault(store: &Store) -> Option<Finding> {
         );
     }
     if let Err(refused) = write_nowhere(nearest) {
-        return Some(
-            fault(refused.to_string())
-                .advise("nothing can be started or written down; free some space there, then look again"),
-        );
+        return Some(fault(refused.to_string()).advise(
+            "nothing can be started or recorded; free some space there, then run `abide doctor` again",
+        ));
     }
     store.check_home().err().map(|error| Finding::new("store", Grade::Problem, error.to_string()))
 }

@@ -49,7 +49,7 @@ pub fn repair(
     let deadline = GitDeadline::within(limit);
     let git = Git::of_repository(&record.repo, deadline);
     let Some(branch) = &record.branch else { return Ok(None) };
-    if !git.try_run(["rev-parse", "--verify", "-q", &format!("{HEADS}{branch}")])?.status.success() {
+    if !has_branch(&git, branch)? {
         return Ok(None);
     }
     let (repo, tree) = (record.repo.display(), site.tree.display());
@@ -120,6 +120,10 @@ fn register(
     Ok(())
 }
 
+fn has_branch(git: &Git, branch: &str) -> Result<bool, GitError> {
+    Ok(git.try_run(["rev-parse", "--verify", "-q", &format!("{HEADS}{branch}")])?.status.success())
+}
+
 /// Why git does not work in the tree of `mount`, and what to do about it; nothing if it does.
 pub fn fault(instance_dir: &Path, mount: &Mount, limit: Duration) -> Option<String> {
     let site = Site::of(instance_dir, mount)?;
@@ -132,7 +136,11 @@ pub fn fault(instance_dir: &Path, mount: &Mount, limit: Duration) -> Option<Stri
     }
     let (tree, repo) = (site.tree.display(), record.repo.display());
     if site.tree.symlink_metadata().is_err() {
-        return Some(match record.branch.filter(|_| record.isolation == Isolation::Worktree) {
+        let git = Git::of_repository(&record.repo, GitDeadline::within(limit));
+        return Some(match record.branch.as_ref().filter(|_| record.isolation == Isolation::Worktree) {
+            Some(branch) if has_branch(&git, branch).unwrap_or(false) => {
+                format!("{tree} is gone; a resume recreates it from its branch {branch}")
+            }
             Some(branch) => {
                 format!("{tree} is gone, and {repo} has no branch {branch} to recreate it from")
             }

@@ -242,7 +242,7 @@ fn conversation_of(session: &Session) -> Vec<String> {
         None => vec![format!("{} ({}) has no known conversation yet", session.id, session.name)],
         Some(bound) => vec![
             format!(
-                "{} ({}) is in conversation {} since {}",
+                "{} ({}) has been in conversation {} since {}",
                 session.id, session.name, bound.id, bound.bound
             ),
             format!("  because {}", bound.origin.meaning()),
@@ -270,7 +270,7 @@ fn conversation_of(session: &Session) -> Vec<String> {
 pub fn explanation(instance: &Instance) -> Vec<String> {
     let standing = &instance.status;
     let mut lines = vec![
-        format!("{} is {} since {}", instance.id.display_name(), standing.status, standing.since),
+        format!("{} has been {} since {}", instance.id.display_name(), standing.status, standing.since),
         format!("  because {}", Safe(&standing.because)),
     ];
     lines.extend(standing.decided_by.map(|by| format!("  decided by: {by} ({})", by.meaning())));
