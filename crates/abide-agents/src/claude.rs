@@ -139,7 +139,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
                 }
                 // Commands that the agent answers itself are in tags.
                 if !text.is_empty() && !text.starts_with('<') && record["isCompactSummary"] != true {
-                    return working("ends in a prompt");
+                    return working("ends with a prompt");
                 }
                 results.extend(parts.iter().map(|part| part["tool_use_id"].clone()).filter(Value::is_string));
             }
@@ -157,9 +157,9 @@ fn tail(end: &[u8]) -> Option<Statement> {
                         }
                     }
                     Some("end_turn" | "stop_sequence" | "max_tokens" | "refusal") => {
-                        return idle("ends in an answer");
+                        return idle("ends with an answer");
                     }
-                    Some(_) => return working("ends in an unfinished answer"),
+                    Some(_) => return working("ends with an unfinished answer"),
                     // Versions that do not say why the model stopped leave it open whether it has.
                     None => return None,
                 }
@@ -170,7 +170,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
     match (is_over, results.is_empty()) {
         (true, _) => idle("says that the turn is over"),
         (false, true) => None,
-        (false, false) => working("ends in the result of a tool"),
+        (false, false) => working("ends with a tool result"),
     }
 }
 

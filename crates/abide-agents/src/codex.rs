@@ -256,7 +256,7 @@ fn tail(end: &[u8]) -> Option<Statement> {
             "function_call" | "custom_tool_call" | "local_shell_call"
                 if !outputs.contains(&payload["call_id"]) =>
             {
-                return Statement::of_transcript(Says::Busy, "ends in a call of a tool");
+                return Statement::of_transcript(Says::Busy, "ends with a tool call");
             }
             _ => {}
         }

@@ -95,10 +95,10 @@ fn tail(end: &[u8]) -> Option<Statement> {
     let calls = |part: &Value| part["functionCall"].is_object();
     let called = last["message"]["parts"].as_array().is_some_and(|parts| parts.iter().any(calls));
     match last["type"].as_str()? {
-        "user" => Statement::of_transcript(Says::Working, "ends in a prompt"),
-        "tool_result" => Statement::of_transcript(Says::Working, "ends in the result of a tool"),
-        "assistant" if called => Statement::of_transcript(Says::Busy, "ends in a call of a tool"),
-        "assistant" => Statement::of_transcript(Says::Idle, "ends in an answer"),
+        "user" => Statement::of_transcript(Says::Working, "ends with a prompt"),
+        "tool_result" => Statement::of_transcript(Says::Working, "ends with a tool result"),
+        "assistant" if called => Statement::of_transcript(Says::Busy, "ends with a tool call"),
+        "assistant" => Statement::of_transcript(Says::Idle, "ends with an answer"),
         _ => None,
     }
 }
