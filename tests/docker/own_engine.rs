@@ -38,11 +38,12 @@ impl OwnEngine {
 
     pub fn start(&mut self, flags: &[&str]) {
         let log = File::create(self.dir.join("log")).unwrap();
-        let mut command = Command::new("dockerd");
+        // In a network of its own: an engine that has no bridge removes that of another.
+        let mut command = Command::new("unshare");
+        command.args(["--net", "dockerd"]);
         for (flag, name) in [("--data-root", "data"), ("--exec-root", "exec"), ("--pidfile", "pid")] {
             command.arg(flag).arg(self.dir.join(name));
         }
-        // Beside an engine that has a bridge already.
         command.args([
             "--bridge",
             "none",
