@@ -34,7 +34,7 @@ fn a_line_break_in_a_name_does_not_break_the_message_about_it() {
 }
 
 #[test]
-fn there_is_no_colour_where_nobody_looks_and_none_where_it_is_not_wanted() {
+fn there_is_no_colour_without_a_terminal_and_none_where_it_is_not_wanted() {
     let mut sandbox = sandbox();
     add_instance(&sandbox, |_| {});
     assert!(!sandbox.abide(["ls"]).ok().contains('\x1b'));

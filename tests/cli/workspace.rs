@@ -142,7 +142,7 @@ fn a_path_that_is_typed_from_here_is_meant_from_here() {
 }
 
 #[test]
-fn what_is_said_of_each_mount_cannot_be_set_for_all() {
+fn settings_of_a_mount_cannot_be_set_for_all_mounts() {
     let sandbox = sandbox();
     sandbox.abide(["workspace", "create", "shop", "--mount", "."]).ok();
     for set in ["mounts.copy=[\".env\"]", "mounts=[]"] {

@@ -49,7 +49,7 @@ fn detaching_leaves_it_running_and_attaching_shows_the_same_screen() {
 }
 
 #[test]
-fn the_end_of_a_session_is_told_with_its_exit_status() {
+fn the_end_of_a_session_is_reported_with_its_exit_status() {
     let host = unwatched_host();
     let terminal = sit_down(&host, &["load", "stub"]);
     terminal.wait_for("stub pid");

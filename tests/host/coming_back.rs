@@ -72,7 +72,7 @@ fn several_kept_ones_are_chosen_from_on_a_terminal_and_listed_without_one() {
 }
 
 #[test]
-fn nothing_at_all_is_said_with_what_to_do() {
+fn without_an_instance_hardline_says_what_to_do() {
     let host = host();
     compare(&host, "nothing-to-attach-to", &host.abide(["hardline"]).fails(1));
 }

@@ -468,7 +468,7 @@ fn spoken(host: &Agents, text: &str) -> std::fs::File {
 }
 
 #[test]
-fn a_torn_transcript_is_resumed_and_its_loss_is_said() {
+fn a_torn_transcript_is_resumed_and_its_loss_is_reported() {
     let host = machine();
     let id = host.load_agent("claude", &[]);
     host.say(&id, "whole");
@@ -505,7 +505,7 @@ fn the_agents_directory_is_the_one_of_the_first_start_whatever_is_set_by_now() {
 }
 
 #[test]
-fn a_directory_that_an_agent_cannot_be_told_of_is_refused_and_never_looked_into() {
+fn a_directory_that_cannot_be_passed_to_an_agent_is_refused_and_never_read() {
     let host = described(r#"id.args = ["--id", "{id}"]"#);
     let [foo, gemini] = ["foo", "gemini"].map(|agent| host.load_agent(agent, &[]));
     for id in [&foo, &gemini] {

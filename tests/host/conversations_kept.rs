@@ -108,7 +108,7 @@ fn lose_database(host: &Agents) {
 }
 
 #[test]
-fn what_is_in_a_database_is_kept_after_each_turn_though_nobody_looks_and_given_back_if_it_is_lost() {
+fn a_conversation_in_a_database_is_copied_after_each_turn_and_restored_if_it_is_lost() {
     let host = machine();
     let id = host.load_agent("opencode", &[]);
     for text in ["the first", "the second"] {
@@ -152,7 +152,7 @@ db.commit()";
 }
 
 #[test]
-fn what_cannot_be_given_back_is_said_and_the_copy_stays() {
+fn a_conversation_that_cannot_be_restored_is_reported_and_the_copy_stays() {
     let mut host = machine();
     let id = host.load_agent("opencode", &[]);
     host.say(&id, "precious");
@@ -225,7 +225,7 @@ fn bringing_all_back_stops_at_the_second_agent_that_is_not_logged_in() {
 }
 
 #[test]
-fn a_conversation_is_listed_with_who_is_in_it_and_a_free_one_can_be_adopted_once() {
+fn a_conversation_is_listed_with_its_session_and_a_free_one_can_be_adopted_once() {
     let host = machine();
     let said = std::fs::File::open(host.write("home/spoken", "fix the tests\n")).unwrap();
     host.command(host.path("bin/claude")).stdin(said).output().unwrap();

@@ -71,7 +71,7 @@ fn what_an_earlier_run_said_does_not_explain_why_this_one_ended() {
 }
 
 #[test]
-fn a_program_that_is_gone_is_said_to_be_missing_from_the_path() {
+fn a_missing_program_is_reported_as_not_on_path() {
     let host = host();
     let id = host.load(&[]);
     host.abide(["stop", &id]).ok();
@@ -95,7 +95,7 @@ fn a_stop_says_which_turn_it_cuts_and_a_resume_which_instance_it_refuses() {
 }
 
 #[test]
-fn a_turn_that_was_cut_and_a_question_that_was_pending_are_told() {
+fn an_interrupted_turn_and_a_pending_question_are_reported() {
     for (status, interruption) in [("busy", "turn_cut"), ("waiting", "question_pending")] {
         let host = registered();
         let id = host.load_agent("claude", &[]);

@@ -60,7 +60,7 @@ fn a_bound_session_comes_back_to_its_conversation_or_begins_it_if_nothing_was_sa
 }
 
 #[test]
-fn a_session_whose_id_nobody_knows_comes_back_to_what_it_wrote() {
+fn a_session_with_an_unknown_id_comes_back_to_what_it_wrote() {
     let host = described("");
     let id = host.load_agent("foo", &[]);
     host.say(&id, "older");
@@ -79,7 +79,7 @@ fn a_session_whose_id_nobody_knows_comes_back_to_what_it_wrote() {
 }
 
 #[test]
-fn of_two_sessions_whose_ids_nobody_knows_neither_takes_what_may_be_the_others() {
+fn of_two_sessions_with_unknown_ids_neither_takes_what_may_be_the_others() {
     let host = described("");
     let (one, other) = (host.load_agent("foo", &[]), host.load_agent("foo", &[]));
     host.abide(["send", &one, "the same words"]).ok();

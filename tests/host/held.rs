@@ -189,7 +189,7 @@ fn a_transcript_that_appears_before_the_first_turn_binds_nothing() {
 }
 
 #[test]
-fn two_agents_that_tell_nothing_and_were_prompted_at_once_are_told_apart_by_their_screens() {
+fn two_agents_without_reports_that_were_prompted_at_once_are_distinguished_by_their_screens() {
     let host = machine();
     let (one, other) = (host.load_agent("kimi", &[]), host.load_agent("kimi", &[]));
     host.abide(["send", &one, "fix the tests"]).ok();

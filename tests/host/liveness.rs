@@ -145,7 +145,7 @@ fn the_operators_word_ends_what_is_not_known() {
 }
 
 #[test]
-fn a_machine_that_was_started_anew_is_told_from_a_crash() {
+fn a_reboot_is_distinguished_from_a_crash() {
     let host = unwatched_host();
     let id = host.load(&[]);
     let pids = host.pids(&id);
@@ -157,7 +157,7 @@ fn a_machine_that_was_started_anew_is_told_from_a_crash() {
 }
 
 #[test]
-fn a_stop_works_while_the_mux_does_not_answer_and_is_told_as_the_operators() {
+fn a_stop_works_while_the_mux_does_not_answer_and_is_recorded_as_the_operators() {
     for verb in [&["stop"][..], &["eject", "--clean"]] {
         let host = unwatched_host();
         let id = host.load(&[]);
@@ -176,7 +176,7 @@ fn a_stop_works_while_the_mux_does_not_answer_and_is_told_as_the_operators() {
 }
 
 #[test]
-fn a_thousand_mute_connections_lock_nobody_out() {
+fn a_thousand_mute_connections_lock_no_client_out() {
     let host = unwatched_host();
     let id = host.load(&[]);
     host.wait_for_screen(&id, "stub pid");

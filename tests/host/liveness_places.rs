@@ -15,7 +15,7 @@ fn unshare(command: &mut Command, what: &[&str]) {
 }
 
 #[test]
-fn a_stop_on_a_full_disk_is_told_as_a_stop_once_there_is_room_again() {
+fn a_stop_on_a_full_disk_is_recorded_as_a_stop_once_there_is_room_again() {
     let host = unwatched_host();
     // Whatever a stop frees is taken at once, so that it may not be able to write anything down.
     let script = r#"

@@ -27,7 +27,7 @@ fn stopped_in(host: &Agents, old: &Path, agent: &str) -> String {
 }
 
 #[test]
-fn a_resume_in_a_directory_that_was_moved_names_it_and_goes_on_there_when_told() {
+fn a_resume_names_the_new_place_of_a_moved_directory_and_continues_there_with_dir() {
     let host = machine();
     let (old, new) = (host.path("old"), host.path("elsewhere/new place"));
     let id = stopped_in(&host, &old, "codex");

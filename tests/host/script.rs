@@ -59,7 +59,7 @@ fn a_name_is_free_once_the_end_of_its_last_session_was_waited_for() {
 }
 
 #[test]
-fn whoever_asks_something_of_a_stopped_instance_is_told_how_to_bring_it_back() {
+fn commands_on_a_stopped_instance_say_how_to_bring_it_back() {
     let host = host();
     let id = host.load(&[]);
     host.abide(["stop", &id]).ok();

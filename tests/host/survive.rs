@@ -92,7 +92,7 @@ fn an_instance_that_was_started_from_inside_another_does_not_end_with_it() {
 }
 
 #[test]
-fn an_upgrade_disturbs_nobody() {
+fn an_upgrade_disturbs_no_session() {
     let host = host();
     let id = host.load(&[]);
     host.abide(["send", &id, "before"]).ok();

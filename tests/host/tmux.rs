@@ -139,7 +139,7 @@ fn an_instance_whose_last_session_ended_leaves_no_trace_in_tmux() {
 }
 
 #[test]
-fn what_a_session_is_told_is_in_no_command_line_and_not_in_the_servers_environment() {
+fn the_environment_of_a_session_is_in_no_command_line_and_not_in_the_servers_environment() {
     let mut host = on_tmux();
     host.set("OUTER", "of the first launch");
     host.set("TMUX", "/tmp/operators-own,1,2");
@@ -248,7 +248,7 @@ fn a_conversation_that_an_agent_in_tmux_begins_by_itself_is_followed_and_resumed
 }
 
 #[test]
-fn what_an_agent_in_tmux_says_elsewhere_is_heard_when_somebody_asks() {
+fn reports_of_an_agent_in_tmux_are_read_on_demand() {
     let host = conversations::machine();
     host.abide(["config", "set", "substrate", "tmux"]).ok();
     for (agent, says) in [("claude", "its registry says idle"), ("opencode", "its hook idle was called")] {
@@ -364,7 +364,7 @@ fn what_a_logout_or_a_shutdown_ends_comes_back_whole() {
 }
 
 #[test]
-fn an_agent_that_does_not_come_up_in_tmux_is_told_with_its_last_words() {
+fn an_agent_that_does_not_come_up_in_tmux_is_reported_with_its_last_output() {
     let mut host = on_tmux();
     host.add_program("claude", "echo 'no runtime for you'; exit 3");
     let complaint = host.abide(["load", "claude", "--detach"]).fails(1);
@@ -399,7 +399,7 @@ fn only_sessions_of_ours_whose_instance_is_gone_are_swept() {
 }
 
 #[test]
-fn without_tmux_a_capsule_holds_the_sessions_and_the_operator_is_told_once() {
+fn without_tmux_a_capsule_holds_the_sessions_and_the_operator_is_warned_once() {
     let mut host = unwatched_host();
     let bin = host.path("bin");
     std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
@@ -424,7 +424,7 @@ fn a_program_that_cannot_be_started_is_an_error_and_leaves_nothing_in_tmux() {
 }
 
 #[test]
-fn a_configuration_of_tmux_is_loaded_and_cannot_end_what_nobody_looks_at() {
+fn a_configuration_of_tmux_is_loaded_and_cannot_end_unattached_sessions() {
     let host = on_tmux();
     let conf = "set -g destroy-unattached on\nset -g remain-on-exit on\nset -g @theirs yes\nset -g history-limit 50000\n";
     host.write("home/.tmux.conf", conf);

@@ -31,7 +31,7 @@ fn resumes_like_claude(host: &Agents, load: &[&str]) {
 }
 
 #[test]
-fn a_wrapper_given_by_path_that_is_said_to_be_claude_is_given_an_id_and_resumed_by_it() {
+fn a_wrapper_started_as_claude_by_path_gets_an_id_and_is_resumed_by_it() {
     resumes_like_claude(&with_wrapper(), &["--as", "claude", "./w.sh"]);
 }
 
@@ -58,7 +58,7 @@ fn a_wrapper_takes_up_a_conversation_that_its_agent_had() {
 }
 
 #[test]
-fn what_a_command_is_said_to_run_is_an_agent_that_is_known() {
+fn only_a_known_agent_can_be_named_with_as() {
     let host = with_wrapper();
     let complaint = host.abide(["load", "--detach", "--as", "clod", "./w.sh"]).fails(2);
     assert!(complaint.contains("claude"), "{complaint}");
@@ -87,7 +87,7 @@ fn a_plain_command_that_runs_claude_says_that_its_conversation_does_not_come_bac
 }
 
 #[test]
-fn what_a_plain_command_runs_is_listed_and_told_after_a_crash() {
+fn the_agent_below_a_plain_command_is_listed_and_reported_after_a_crash() {
     let host = with_wrapper();
     let id = host.loaded(host.abide(["load", "--detach", "./w.sh"]));
     host.wait_for_screen(&id, "ready");

@@ -34,7 +34,7 @@ fn work_beside_a_tree_is_at_risk() {
 }
 
 #[test]
-fn a_worktree_that_somebody_made_in_a_unit_goes_with_it_and_comes_back_as_it_was() {
+fn a_worktree_that_was_made_inside_an_instance_directory_goes_with_it_and_comes_back_as_it_was() {
     for place in ["../side", "side"] {
         let host = host_with_repo();
         let id = load(&host, &["--isolation", "worktree"]);

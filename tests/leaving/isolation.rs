@@ -177,7 +177,7 @@ fn stopping_what_is_still_set_up_ends_its_setup_and_keeps_it() {
 }
 
 #[test]
-fn nobody_has_to_wait_for_those_who_look_at_the_trees_of_what_has_ended() {
+fn no_command_waits_for_others_that_examine_trees_of_ended_instances() {
     let mut host = host_with_repo();
     let real = String::from_utf8(host.command("sh").args(["-c", "command -v git"]).output().unwrap().stdout)
         .unwrap();
@@ -191,7 +191,7 @@ fn nobody_has_to_wait_for_those_who_look_at_the_trees_of_what_has_ended() {
     let id = load(&host, &["--isolation", "worktree"]);
     std::fs::write(&gate, "").unwrap();
     host.abide(["send", &id, "exit 0"]).ok();
-    eventually("somebody to look", || gate.with_extension("reached").exists().then_some(()));
+    eventually("git to be called", || gate.with_extension("reached").exists().then_some(()));
     let store = abide_store::Store::at(host.home()).with_patience(std::time::Duration::ZERO);
     store.lock(id.parse().unwrap()).unwrap();
     assert_eq!(host.state(&id), "active", "a list waited, and decided for itself");

@@ -262,7 +262,7 @@ macro_rules! of_each_isolation {
 }
 
 of_each_isolation![
-    at_an_exit_that_nobody_sees_work_is_kept_and_what_is_clean_goes,
+    at_an_unattended_exit_work_is_kept_and_what_is_clean_goes,
     at_an_exit_with_the_policy_clean_everything_goes_and_can_be_had_back,
     at_an_exit_with_the_policy_keep_everything_stays,
     what_is_ejected_can_be_had_back,
@@ -300,7 +300,7 @@ fn is_gone_and_can_be_had_back(host: &Host, id: &str, state: &State, before: &[S
     host.abide(["eject", id, "--clean"]).ok();
 }
 
-fn at_an_exit_that_nobody_sees_work_is_kept_and_what_is_clean_goes(isolation: &str) {
+fn at_an_unattended_exit_work_is_kept_and_what_is_clean_goes(isolation: &str) {
     for_every_state(isolation, &[], ends_by_itself, |host, id, state, before| match state.means {
         Means::Clean => is_gone_and_can_be_had_back(host, id, state, before),
         Means::Dirty => is_there(host, id, state, "restorable (dirty)", before),

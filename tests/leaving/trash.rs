@@ -186,7 +186,7 @@ fn a_prune_leaves_the_registration_of_a_deleted_instance_whose_index_alone_has_w
 }
 
 #[test]
-fn a_resume_says_that_git_does_not_work_in_the_tree() {
+fn a_resume_reports_that_git_does_not_work_in_the_tree() {
     let host = host_with_repo();
     let id = load(&host, &["--isolation", "worktree"]);
     host.abide(["stop", &id]).ok();

@@ -350,7 +350,7 @@ fn a_corrected_setup_command_is_taken_by_the_next_resume() {
 }
 
 #[test]
-fn what_was_stopped_on_a_full_disk_is_said_to_be_stopped_while_the_disk_is_full() {
+fn an_instance_stopped_on_a_full_disk_is_shown_as_stopped_while_the_disk_is_full() {
     let host = host_with_repo();
     let disk = SmallDisk::mount(&host.home(), 64);
     let id = load(&host, &["--isolation", "worktree"]);

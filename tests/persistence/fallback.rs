@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 
 #[test]
-fn without_systemd_a_session_is_a_plain_daemon_and_nobody_complains() {
+fn without_systemd_a_session_is_a_plain_daemon_without_a_warning() {
     let machine = Machine::without_systemd();
     let ada = machine.ada();
     let run = ada.abide(&["load", "cat", "--detach"]);
@@ -21,7 +21,7 @@ fn without_systemd_a_session_is_a_plain_daemon_and_nobody_complains() {
 }
 
 #[test]
-fn without_a_bus_a_session_is_a_plain_daemon_and_the_operator_is_told() {
+fn without_a_bus_a_session_is_a_plain_daemon_and_the_operator_is_warned() {
     let machine = Machine::boot();
     let ada = machine.ada();
     ada.enable_linger();

@@ -21,7 +21,7 @@ fn the_doctor_turns_linger_on_where_the_policy_lets_people() {
 }
 
 #[test]
-fn the_doctor_says_who_can_where_the_policy_does_not_let_people() {
+fn the_doctor_names_the_administrator_where_the_policy_refuses_linger() {
     let machine = Machine::boot();
     let ada = machine.ada();
     machine.sh("systemctl mask --now polkit.service");

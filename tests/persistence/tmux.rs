@@ -78,7 +78,7 @@ fn without_linger_nothing_in_the_tmux_server_is_in_a_unit_that_ends_with_the_las
 }
 
 #[test]
-fn a_server_that_was_found_outside_of_a_unit_is_told_about_and_left_where_it_is() {
+fn a_server_that_was_found_outside_of_a_unit_is_reported_and_left_where_it_is() {
     let machine = Machine::boot();
     let ada = ada_on_tmux(&machine);
     ada.configure(&format!("{TMUX}\nunit = \"off\""));

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_somebody_talks_about_is_not_the_transcripts_own() {
+    fn a_directory_that_is_mentioned_in_a_message_is_not_the_transcripts_own() {
         let said = r#"{"said": "my \"cwd\": \"/elsewhere\""} {"cwd": 5} {"meta": {"cwd" : "/here\u0041"}}"#;
         assert_eq!(recorded(said.as_bytes()).as_deref(), Some("/hereA"));
         assert_eq!(recorded(br#"{"cwd": "relative", "directory": "/x"}"#).as_deref(), Some("/x"));

@@ -129,7 +129,7 @@ os._exit(0)";
     }
 
     #[test]
-    fn what_is_no_database_is_told_from_what_is_not_there() {
+    fn a_file_that_is_no_database_is_distinguished_from_a_missing_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.db");
         let count = || read(&path, |database| Ok(database.rows("t")?.len()));

@@ -153,7 +153,7 @@ fn a_statement_is_as_old_as_its_first_time() {
 }
 
 #[test]
-fn a_program_that_nobody_knows_is_not_watched() {
+fn an_unknown_program_is_not_watched() {
     let meta = serde_json::json!({ "agent": null, "shell": ["/bin/sh"] });
     assert!(watch(Watched { pid: abide_model::Pid(1), meta: &meta }).is_none());
 }

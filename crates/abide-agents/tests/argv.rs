@@ -338,7 +338,7 @@ fn the_directory_is_the_environments_else_the_default() {
 }
 
 #[test]
-fn fatal_messages_are_told_apart() {
+fn fatal_messages_are_classified() {
     for (name, screen, expected) in [
         ("claude", format!("No conversation found with session ID: {A}"), Some(Fatal::NoConversation)),
         ("claude", format!("Error: Session ID {A} is already in use."), Some(Fatal::AlreadyInUse)),
@@ -381,7 +381,7 @@ proptest! {
     }
 
     #[test]
-    fn no_words_at_all_make_an_agent_panic(words in proptest::collection::vec("(resume|fork|threads|continue|--|-|.{0,3})", 0..6)) {
+    fn arguments_never_make_an_agent_panic(words in proptest::collection::vec("(resume|fork|threads|continue|--|-|.{0,3})", 0..6)) {
         for agent in KNOWN {
             let _ = (agent.typed(&words), agent.fresh(&words, Some(A)), agent.resume(&words, A));
         }

@@ -81,7 +81,7 @@ fn a_pattern_with_the_directory_in_it_finds_what_was_held_there() {
 }
 
 #[test]
-fn two_directories_that_share_a_slug_are_told_apart_by_what_is_recorded() {
+fn two_directories_that_share_a_slug_are_distinguished_by_the_recorded_path() {
     let home = Home::new("~/.foo/{cwd-slug}/{id}.json");
     let foreign = home.path("shop").to_str().unwrap().replace("shop", "sh_op");
     home.write(&format!(".foo/{}/one.json", home.slug("shop")), &format!("{{\"cwd\": {foreign:?}}}"));
@@ -120,7 +120,7 @@ fn the_id_may_be_the_name_of_a_directory_or_the_project_itself_the_place() {
 }
 
 #[test]
-fn the_newest_comes_first_and_an_empty_one_or_a_link_not_at_all() {
+fn the_newest_comes_first_and_empty_ones_and_links_are_left_out() {
     let home = Home::new("~/.foo/{cwd-slug}/{id}.json");
     let dir = format!(".foo/{}", home.slug("shop"));
     for (id, seconds) in [("old", 1000), ("new", 3000), ("middle", 2000)] {

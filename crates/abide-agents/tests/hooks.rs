@@ -98,7 +98,7 @@ fn settings_call_the_hook_whatever_the_path_of_abide_and_let_no_failure_through(
 
 /// As codex 0.166 computes it: the hash of what a hook is, as JSON with sorted keys.
 #[test]
-fn codex_is_told_the_hash_of_each_hook_that_it_shall_trust() {
+fn codex_gets_the_hash_of_each_hook_that_it_should_trust() {
     let settings = injected("codex", &[]).unwrap().argv.pop().unwrap();
     let settings: toml_edit::DocumentMut = settings.parse().unwrap();
     let events: Vec<&str> = settings["hooks"]

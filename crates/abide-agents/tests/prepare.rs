@@ -164,7 +164,7 @@ fn of_two_transcripts_of_a_wrapped_agent_the_newer_wins_and_a_foreign_one_never(
 }
 
 #[test]
-fn a_transcript_whose_last_record_is_cut_is_told_from_a_whole_one() {
+fn a_transcript_whose_last_record_is_cut_is_distinguished_from_a_whole_one() {
     let fixture = Fixture::new("claude");
     let transcript = fixture.write("proj", A);
     let mut session = Remembered::new(&fixture, "claude", &["claude", "--resume", A]);

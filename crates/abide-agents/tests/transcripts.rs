@@ -137,7 +137,7 @@ fn what_a_process_has_open_tells_its_conversation() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_said_to_be_unknown() {
+fn a_transcript_that_cannot_be_examined_is_unknown() {
     for name in ["opencode", "amp"] {
         let fixture = Fixture::new(name);
         let located = fixture.locate("proj", A);
@@ -175,7 +175,7 @@ fn a_link_to_a_directory_is_that_directory() {
 }
 
 #[test]
-fn two_directories_that_share_a_name_are_told_apart_by_what_is_recorded() {
+fn two_directories_that_share_a_name_are_distinguished_by_the_recorded_path() {
     for name in ["claude", "qwen"] {
         let fixture = Fixture::new(name);
         let (dotted, underscored) = (fixture.write("a.b", A), fixture.write("a_b", B));

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_who_wants_no_colours_is_heard() {
+    fn an_operator_who_wants_no_colours_gets_none() {
         assert_eq!(traits(&TerminalEnv { no_color: true, ..of("xterm") }), [NoColor]);
     }
 }

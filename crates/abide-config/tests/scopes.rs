@@ -48,7 +48,7 @@ fn a_directory_reached_by_a_link_belongs_to_the_same_workspace() {
 }
 
 #[test]
-fn two_workspaces_of_one_directory_are_told_apart_by_the_operator() {
+fn the_operator_chooses_between_two_workspaces_of_one_directory() {
     let sandbox = Sandbox::new();
     workspace(&sandbox, "one", "/srv/x");
     workspace(&sandbox, "two", "/srv/x/");

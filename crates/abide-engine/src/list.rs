@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_spelled_alike_whoever_tells_it() {
+    fn an_end_is_spelled_alike_whatever_its_source() {
         let (id, dir) = ("k7p9m2xq".parse().unwrap(), "/srv".into());
         let (scope, recipe) = (LaunchScope::directory("/srv".into()), Recipe::on_host(dir));
         let instance = Instance::starting(id, scope, "default".into(), recipe, process::this(), clock::now());

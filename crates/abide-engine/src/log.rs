@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_when_who_and_what_in_fields() {
+    fn a_line_has_time_process_and_message_in_fields() {
         let dir = tempfile::tempdir().unwrap();
         tracing::subscriber::with_default(log_in(dir.path(), ""), || {
             tracing::info!(id = "k7p9m2xq", reason = "two words", n = 3, "resume: started");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_stops_nobody() {
+    fn a_log_that_cannot_be_written_stops_nothing() {
         let log = log_in(Path::new("/proc/no-such-directory"), "");
         tracing::subscriber::with_default(log, || tracing::error!("nobody hears this"));
     }

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_of_the_same_name_are_told_apart() {
+    fn trees_of_the_same_name_get_different_names() {
         let all = [configured("/a/shop", Isolation::Clone), configured("/b/shop", Isolation::Clone)];
         let targets: Vec<String> = planned(&all, None).into_iter().map(|(target, _)| target).collect();
         assert_eq!(targets, ["/unit/tree/shop", "/unit/tree/shop-2"]);

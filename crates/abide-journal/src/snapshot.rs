@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_past_is_told_in_pieces_and_its_end_alone_if_that_is_wanted() {
+    fn a_long_scrollback_is_sent_in_pieces_and_its_end_alone_if_that_is_wanted() {
         let mut term = Term::new(abide_term::Size { cols: 10, rows: 2 }, Options::default());
         (0..100).for_each(|n| term.feed(format!("{n}\r\n").as_bytes()));
         let whole: Vec<String> = (0..100).map(|n| n.to_string()).chain([String::new()]).collect();

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_decides_where_nobody_did() {
+    fn the_policy_decides_if_the_operator_did_not() {
         use Verdict::{Clean, Dirty, Unknown, Unpushed};
         let ended = Stopped::LastSessionEnded;
         for (policy, verdict, expected) in [

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_told_apart_and_spelled_back() {
+    fn references_are_parsed_and_written_back() {
         for (text, expected) in [
             ("op://dev/api/token", EnvRef::OnePassword("op://dev/api/token".into())),
             ("env:GH_TOKEN", EnvRef::Env("GH_TOKEN".into())),

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn short_turns_are_granted_to_anybody() {
+    fn short_turns_are_granted_to_any_user() {
         std::thread::spawn(take_short_turns).join().unwrap().unwrap();
     }
 }

@@ -137,7 +137,7 @@ fn the_status_protocol_is_answered_before_the_device_attributes() {
 }
 
 #[test]
-fn a_program_that_wants_it_is_told_that_the_screen_became_light() {
+fn a_subscribed_program_is_notified_that_the_screen_became_light() {
     let mut term = fed("\x1b[?2031h");
     let (dark, light) = (abide_term::Rgb::new(10, 10, 10), abide_term::Rgb::new(250, 250, 250));
     term.set_default_colors(light, dark, light);
@@ -149,7 +149,7 @@ fn a_program_that_wants_it_is_told_that_the_screen_became_light() {
 }
 
 #[test]
-fn a_program_that_wants_it_is_told_the_size_in_band() {
+fn a_subscribed_program_is_notified_of_the_size_in_band() {
     assert_eq!(reply("\x1b[?2048h"), "^[48;25;80;400;640t");
     let mut term = term(80, 25);
     term.feed(b"\x1b[?2048h");

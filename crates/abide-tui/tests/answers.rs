@@ -168,7 +168,7 @@ fn leaving_has_a_letter_for_each_way_and_closing_all_asks_again() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_nothing_is_lost() {
+fn without_a_terminal_nothing_is_lost() {
     let nobody = Ask::on(Surface::None, false);
     assert!(!nobody.can_ask());
     assert_eq!(

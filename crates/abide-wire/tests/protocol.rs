@@ -370,7 +370,7 @@ fn a_mux_that_says_good_bye_is_quoted_and_one_that_dies_is_noticed() {
 }
 
 #[test]
-fn nobody_listening_is_told_apart_from_everything_else() {
+fn a_missing_listener_is_distinguished_from_every_other_failure() {
     let dir = tempfile::tempdir().unwrap();
     let instance_dir = abide_wire::instance_dir::InstanceDir::new(dir.path());
     assert!(matches!(Connection::connect(&instance_dir, SOON), Err(CallError::NotRunning)));

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_counted_even_where_nobody_looks() {
+    fn a_long_list_is_counted_even_without_a_terminal() {
         let mut table = Table::new(&["ID", "SESSIONS"]);
         let tabs = (1..=13).map(|n| format!("bash-{n} (idle 2h)"));
         table.row([("k7p9m2xq", TableTone::Plain).into(), TableCell::list(tabs)]);

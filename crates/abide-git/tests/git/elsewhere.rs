@@ -47,7 +47,7 @@ fn another(host: &Host, mount: &Mount) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn submodules_come_back_tied_to_their_own_tree_and_not_to_who_has_its_name_now() {
+fn submodules_come_back_tied_to_their_own_tree_and_not_to_the_one_that_has_its_name_now() {
     for moved in [false, true] {
         let mut host = with_submodules();
         let (mount, _) = host.make(Worktree);

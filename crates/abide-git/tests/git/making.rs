@@ -393,7 +393,7 @@ fn a_tree_on_a_branch_of_the_hosts_comes_back_at_its_commit() {
 }
 
 #[test]
-fn a_branch_that_somebody_else_uses_is_left_to_them() {
+fn a_branch_that_is_used_elsewhere_is_left_alone() {
     let host = Host::new();
     let (mount, made) = host.make(Worktree);
     commit(&made.tree, "a", "1");

@@ -199,7 +199,7 @@ fn ignored_files_in_a_submodule_count_like_those_outside() {
 }
 
 #[test]
-fn files_that_git_was_told_not_to_look_at_count() {
+fn files_that_git_is_configured_to_overlook_count() {
     each_isolation(|isolation| {
         let flags = ["--assume-unchanged", "--skip-worktree"];
         for (flag, index) in flags.iter().flat_map(|flag| ["2", "4", "split"].map(|index| (flag, index))) {

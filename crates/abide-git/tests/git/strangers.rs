@@ -113,7 +113,7 @@ fn come_and_go(host: &Host, config: &str, isolation: Option<&str>) {
 }
 
 #[test]
-fn a_bare_repository_that_git_must_be_told_of_comes_and_goes() {
+fn a_bare_repository_that_must_be_named_to_git_comes_and_goes() {
     for isolation in [None, Some("clone")] {
         let mut host = Host::new();
         let checkout = host.path("checkout");
@@ -191,7 +191,7 @@ fn files_put_into_an_unfinished_tree_are_neither_deleted_nor_overlooked() {
 }
 
 #[test]
-fn a_repository_that_moved_keeps_what_it_has_and_that_is_said() {
+fn a_repository_that_moved_keeps_branch_and_worktree_and_a_notice_says_how_to_remove_them() {
     let host = Host::new();
     let (mount, _) = host.make(Worktree);
     fs::rename(&host.repo, host.path("moved")).unwrap();

@@ -58,7 +58,7 @@ fn commits_without_a_branch_keep_the_whole_registration() {
 }
 
 #[test]
-fn a_worktree_that_somebody_took_over_is_not_ours_to_forget() {
+fn a_worktree_that_was_unlocked_is_not_unregistered() {
     let host = Host::new();
     host.make(Worktree);
     let found = the_only(&host);

@@ -22,7 +22,7 @@ use Doing::{Idle, NeedsInput, Unknown, Working};
 use Source::{Hook, Processes, Program, Registry, Screen, Title, Transcript};
 
 #[test]
-fn what_was_left_running_can_be_told_from_work() {
+fn background_processes_are_distinguished_from_work() {
     for (doing, says, only_background) in [
         (Working, &[Says::Idle, Says::Background][..], true),
         (Working, &[Says::Background, Says::Busy], false),

@@ -268,7 +268,7 @@ fn what_is_bound_says_how_it_became_known() {
 
 proptest! {
     #[test]
-    fn a_conversation_of_somebody_else_is_never_taken(
+    fn a_conversation_of_another_session_is_never_taken(
         ids in proptest::collection::vec(("[a-f]", 0i64..200, any::<bool>()), 0..8),
         claimed in proptest::collection::vec("[a-f]", 0..4),
         wrapped: bool,
@@ -286,7 +286,7 @@ proptest! {
 }
 
 #[test]
-fn a_transcript_that_was_begun_before_the_first_turn_is_nobodys_of_this_session() {
+fn a_transcript_that_was_begun_before_the_first_turn_does_not_belong_to_this_session() {
     let early = candidate("foreign", "/proj", 150);
     let own = candidate("own", "/proj", 900);
     let both = [early.clone(), own];

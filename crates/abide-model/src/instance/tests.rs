@@ -99,7 +99,7 @@ fn a_change_of_status_says_when_and_why_and_is_remembered() {
 }
 
 #[test]
-fn what_the_operator_chose_is_told_from_what_was_never_answered() {
+fn a_choice_of_the_operator_is_distinguished_from_a_missing_answer() {
     let mut instance = fresh();
     instance.apply(&StatusEvent::Launched, "the capsule answers", Timestamp(2000)).unwrap();
     instance.apply(&StatusEvent::LeftKeeping(Kept::Dirty), "work is at risk", Timestamp(3000)).unwrap();

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_an_earlier_run_are_told_from_those_that_were_written_since() {
+    fn rows_of_an_earlier_run_are_distinguished_from_newer_ones() {
         let mut term = Term::new(Size { cols: 20, rows: 4 }, Options::default());
         term.feed(b"old\r\nolder\r\n");
         let mut earlier = EarlierRun::on(&term, ProgramContinuity::New);

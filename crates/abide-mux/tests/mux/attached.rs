@@ -15,15 +15,15 @@ use crate::tests;
 tests![
     a_session_is_shown_with_a_status_bar_and_what_is_typed_reaches_it,
     leaving_leaves_everything_running_and_coming_back_shows_the_same,
-    a_client_that_is_told_which_session_shows_that_one,
+    a_client_that_asks_for_a_session_shows_that_one,
     the_session_has_the_size_of_the_terminal_without_the_bar_and_follows_it,
     without_a_status_bar_the_session_has_the_whole_terminal,
     the_size_follows_the_client_that_was_used_last_and_the_other_sees_a_part_or_a_pattern,
     a_client_that_only_watches_types_nothing_and_decides_nothing,
     a_client_that_only_watches_leaves_the_focus_where_it_is,
-    programs_are_told_the_colours_of_the_terminal_that_was_attached_last,
+    programs_get_the_colours_of_the_terminal_that_was_attached_last,
     the_terminal_gets_the_modes_the_title_and_the_bell_of_the_session,
-    a_steady_block_is_asked_for_only_by_whom_it_was_asked_for,
+    a_steady_block_is_requested_only_if_the_program_requested_it,
     the_clipboard_is_written_only_where_that_is_allowed,
     an_update_that_is_announced_is_shown_whole,
     the_end_of_the_session_ends_the_client_with_its_exit_status,
@@ -63,7 +63,7 @@ fn leaving_leaves_everything_running_and_coming_back_shows_the_same() {
     assert_eq!(capsule.status().sessions[0].pid, pid);
 }
 
-fn a_client_that_is_told_which_session_shows_that_one() {
+fn a_client_that_asks_for_a_session_shows_that_one() {
     let capsule = Capsule::running(&["shell"]);
     let spec = shell("other", "echo the other one; sleep 1000");
     capsule.call(&Spawn { spec: Box::new(spec), focus: false });
@@ -157,7 +157,7 @@ fn a_client_that_only_watches_leaves_the_focus_where_it_is() {
     assert_eq!(capsule.status().focused, Some(id("s1")));
 }
 
-fn programs_are_told_the_colours_of_the_terminal_that_was_attached_last() {
+fn programs_get_the_colours_of_the_terminal_that_was_attached_last() {
     let capsule = Capsule::running(&["raw", "\\e[?2031h"]);
     let mut dark = Terminal::attach(&capsule, 80, 24, &[]);
     dark.wait_text("listening");
@@ -198,7 +198,7 @@ fn the_terminal_gets_the_modes_the_title_and_the_bell_of_the_session() {
     terminal.assert_restored();
 }
 
-fn a_steady_block_is_asked_for_only_by_whom_it_was_asked_for() {
+fn a_steady_block_is_requested_only_if_the_program_requested_it() {
     for (setup, chosen) in [("\\e[2\u{20}q", true), ("", false)] {
         let capsule = Capsule::running(&["raw", setup]);
         let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);

@@ -38,7 +38,7 @@ tests![
     an_unknown_session_is_refused_and_an_ended_one_is_remembered,
     what_is_not_understood_gets_an_error_and_not_silence,
     a_name_is_cleaned_and_kept,
-    a_shutdown_tells_those_who_watch_why,
+    a_shutdown_gives_attached_clients_the_reason,
 ];
 
 fn the_status_tells_of_every_session_in_the_order_of_its_tabs() {
@@ -329,7 +329,7 @@ fn a_name_is_cleaned_and_kept() {
     assert_eq!(capsule.status().sessions[0].name, "my[31m name");
 }
 
-fn a_shutdown_tells_those_who_watch_why() {
+fn a_shutdown_gives_attached_clients_the_reason() {
     let capsule = Capsule::running(&["shell"]);
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     terminal.wait_text("ready$");

@@ -30,7 +30,7 @@ tests![
     a_terminal_that_takes_nothing_costs_only_its_own_frames,
     what_a_program_does_not_read_is_left_in_the_terminal,
     what_is_no_terminal_of_ours_is_refused_and_closed,
-    who_is_told_to_go_or_hangs_up_has_its_terminal_back_at_once,
+    a_client_that_is_detached_or_hangs_up_has_its_terminal_back_at_once,
     a_mux_that_knows_nothing_of_loans_gets_what_is_typed,
 ];
 
@@ -227,7 +227,7 @@ fn what_is_no_terminal_of_ours_is_refused_and_closed() {
     wait_for_kind(&mut send_with(&capsule, FrameKind::Lend, &[terminal_fd]), FrameKind::Lent);
 }
 
-fn who_is_told_to_go_or_hangs_up_has_its_terminal_back_at_once() {
+fn a_client_that_is_detached_or_hangs_up_has_its_terminal_back_at_once() {
     let mut capsule = Capsule::new();
     capsule.launch(shell("main", "stty raw -echo; exec sleep 1000"));
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;

@@ -19,7 +19,7 @@ use crate::tests;
 tests![
     ctrl_c_reaches_a_program_that_floods,
     a_flood_in_one_session_does_not_keep_another_from_answering,
-    a_client_that_stops_reading_costs_little_and_slows_nobody,
+    a_client_that_stops_reading_costs_little_and_slows_no_other_client,
     a_paste_of_a_megabyte_arrives_whole,
     a_client_can_leave_a_program_that_does_not_read,
     only_the_client_that_sends_too_much_has_to_wait,
@@ -28,8 +28,8 @@ tests![
     each_client_comes_back_to_what_it_looked_at,
     a_mux_that_is_killed_comes_back_with_the_same_screen_scrollback_and_tabs,
     a_mux_that_is_killed_under_output_loses_nothing,
-    a_mux_that_is_told_to_go_is_replaced_unnoticed,
-    an_idle_mux_with_a_client_does_nothing_at_all,
+    a_mux_that_gets_sigterm_is_replaced_unnoticed,
+    an_idle_mux_with_a_client_does_not_wake_up,
     without_a_journal_everything_works_but_the_past,
     the_scrollback_of_an_earlier_run_is_there_and_its_modes_are_not,
     names_come_back_with_each_session_of_a_later_run,
@@ -77,7 +77,7 @@ pub fn resident_kib(pid: Pid) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-fn a_client_that_stops_reading_costs_little_and_slows_nobody() {
+fn a_client_that_stops_reading_costs_little_and_slows_no_other_client() {
     let mut capsule = Capsule::new();
     let script = "head -c 4000000 /dev/zero | tr '\\0' 'x' | fold -w 79; echo; echo done; sleep 1000";
     capsule.launch(shell("main", script));
@@ -226,7 +226,7 @@ fn a_mux_that_is_killed_under_output_loses_nothing() {
     assert!(numbers.len() >= 10_000);
 }
 
-fn a_mux_that_is_told_to_go_is_replaced_unnoticed() {
+fn a_mux_that_gets_sigterm_is_replaced_unnoticed() {
     let capsule = Capsule::running(&["shell"]);
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     terminal.wait_text("ready$");
@@ -244,7 +244,7 @@ pub fn wake_ups(pid: Pid) -> u64 {
     lines.map(|(_, count)| count.trim().parse::<u64>().unwrap()).sum()
 }
 
-fn an_idle_mux_with_a_client_does_nothing_at_all() {
+fn an_idle_mux_with_a_client_does_not_wake_up() {
     let capsule = Capsule::running(&["shell"]);
     let mut terminal = Terminal::attach(&capsule, 80, 24, &[]);
     terminal.wait_text("ready$");

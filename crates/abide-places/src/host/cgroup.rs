@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_the_manager_and_services_are_told_apart() {
+    fn a_login_the_manager_and_services_are_distinguished() {
         let manager = "/user.slice/user-1000.slice/user@1000.service";
         for (path, expected) in [
             ("/user.slice/user-1001.slice/session-c1.scope", CgroupPart::Login(Some(1001))),

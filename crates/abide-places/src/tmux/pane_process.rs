@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pane_whose_launcher_died_is_told_so() {
+    fn a_pane_whose_launcher_died_gets_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let instance_dir = InstanceDir::new(dir.path());
         let socket = LaunchSocket::open(&instance_dir).unwrap();

@@ -7,7 +7,7 @@ use abide_model::Pid;
 use super::*;
 
 #[test]
-fn versions_are_told_apart_however_they_are_spelled() {
+fn versions_are_parsed_however_they_are_spelled() {
     for (said, expected) in [
         ("tmux 3.3a", Some((3, 3))),
         ("tmux 3.2", Some((3, 2))),

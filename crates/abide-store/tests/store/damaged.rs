@@ -238,7 +238,7 @@ fn a_unit_that_is_a_link_is_damaged_and_not_followed() {
 }
 
 #[test]
-fn a_pipe_that_somebody_writes_a_sound_manifest_to_is_neither_read_nor_waited_for() {
+fn a_pipe_that_provides_a_sound_manifest_is_neither_read_nor_waited_for() {
     let (s, other, instance_dir) = prepared();
     special(&instance_dir, FileType::Fifo);
     let mut both =

@@ -158,7 +158,7 @@ fn a_held_lock_keeps_others_out_says_who_holds_it_and_does_not_stop_readers() {
 }
 
 #[test]
-fn whoever_waited_for_a_unit_that_was_removed_meanwhile_is_told_so() {
+fn a_process_that_waited_for_a_removed_instance_directory_gets_an_error() {
     let s = Sandbox::new();
     let id = create(&s.store);
     end(&s.store, id).unwrap();
@@ -171,7 +171,7 @@ fn whoever_waited_for_a_unit_that_was_removed_meanwhile_is_told_so() {
 }
 
 #[test]
-fn whoever_waited_for_a_unit_that_was_replaced_meanwhile_changes_neither() {
+fn a_process_that_waited_for_a_replaced_instance_directory_changes_neither() {
     let s = Sandbox::new();
     let id = create(&s.store);
     let held = s.store.lock(id).unwrap();
@@ -252,7 +252,7 @@ fn two_removals_in_the_same_moment_get_two_names() {
 }
 
 #[test]
-fn a_sweep_leaves_alone_what_somebody_is_deleting() {
+fn a_sweep_leaves_alone_what_another_process_is_deleting() {
     let s = Sandbox::new();
     let id = create(&s.store);
     end(&s.store, id).unwrap();

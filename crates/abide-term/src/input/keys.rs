@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_one_protocol_are_told_in_the_other() {
+    fn keys_of_one_protocol_are_translated_to_the_other() {
         for (sequence, one, two) in [
             (&b"\x1b[13;2u"[..], &b"\x1b[27;2;13~"[..], &b"\x1b[27;2;13~"[..]),
             (b"\x1b[99;5u", b"\x03", b"\x1b[27;5;99~"),

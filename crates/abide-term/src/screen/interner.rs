@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_keeps_its_id_until_nobody_uses_it() {
+    fn a_string_keeps_its_id_while_it_is_used() {
         let mut table = Interner::new(2, 100);
         let (a, b) = (id(table.intern("a")), id(table.intern("b")));
         assert_eq!(id(table.intern("a")), a);

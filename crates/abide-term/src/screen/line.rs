@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_nobody_encoded_are_harmless() {
+    fn bytes_that_were_never_encoded_are_harmless() {
         let mut seed = 1u32;
         for len in 0..200 {
             let bytes: Vec<u8> = std::iter::repeat_with(|| {
