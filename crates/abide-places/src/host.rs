@@ -15,8 +15,8 @@ use std::ffi::{OsStr, OsString};
 use abide_model::vars;
 
 pub(crate) use bus::escaped;
+pub(crate) use login::answers;
 pub use login::{Inspector, Login};
-pub(crate) use login::{answers, eventually};
 pub use moving::{move_instance, move_server, move_spared};
 
 pub fn shell(env: &BTreeMap<OsString, OsString>) -> String {

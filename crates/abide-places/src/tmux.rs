@@ -23,6 +23,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use abide_model::{Liveness, Pid, vars};
+use abide_sys::clock::eventually;
 use abide_sys::run::{self, RunError};
 use rustix::io::Errno;
 
@@ -31,7 +32,7 @@ pub use pane::{GENERATION, HOME, ID, SESSION, TmuxPane, home_mark};
 pub(crate) use sessions::Tmux;
 pub use sessions::sweep;
 
-use crate::host::{answers, eventually};
+use crate::host::answers;
 
 /// What the server is called, as in `tmux -L abide`.
 const LABEL: &str = "abide";

@@ -1,11 +1,12 @@
 //! Processes as `/proc` shows them: who descends from whom, and whose session they are of.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use abide_keeper::{LaunchError, daemons, holds_others};
 use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, Pid, vars};
+use abide_sys::clock::eventually;
 use abide_sys::process::{Stat, command_line, in_environment, own_pid, send_signal};
 use abide_wire::capsule_part::CapsulePart;
 use abide_wire::instance_dir::InstanceDir;
@@ -127,14 +128,9 @@ pub(crate) fn end_set_up(starter: Pid, instance: InstanceId) {
 /// Ends processes: asked to at first.
 fn end(pids: &[Pid]) {
     send(pids, Signal::TERM);
-    let deadline = Instant::now() + GRACE;
     let runs = |pid: &Pid| Stat::read(*pid).is_ok_and(|process| !process.is_dead());
-    while pids.iter().any(runs) {
-        if Instant::now() > deadline {
-            send(pids, Signal::KILL);
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    if !eventually(GRACE, || !pids.iter().any(runs)) {
+        send(pids, Signal::KILL);
     }
 }
 

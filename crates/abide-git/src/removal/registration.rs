@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_model::InstanceId;
+use abide_sys::clock::eventually;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -130,13 +131,11 @@ pub fn forget(registration: &Registration, limit: Duration) -> Result<Forgotten,
 pub(crate) fn turn(repo: &Path, deadline: GitDeadline) -> Result<File, GitError> {
     let dir = File::open(repo).doing("open", repo)?;
     // Where locks do not work, there is no more to be done than what git itself does.
-    while let Err(Errno::WOULDBLOCK) = flock(&dir, FlockOperation::NonBlockingLockExclusive) {
-        if deadline.left().is_zero() {
-            return Err(GitError::io("wait for a turn in", repo, io::ErrorKind::TimedOut.into()));
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let is_taken = || flock(&dir, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    match eventually(deadline.left(), || !is_taken()) {
+        true => Ok(dir),
+        false => Err(GitError::io("wait for a turn in", repo, io::ErrorKind::TimedOut.into())),
     }
-    Ok(dir)
 }
 
 /// The directory in which `repo` keeps what belongs to the worktree at `tree`, also if that has moved since with the

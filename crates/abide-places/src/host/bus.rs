@@ -53,31 +53,27 @@ pub fn start_scope(login: &Login, name: &str, description: &str, pids: &[Pid]) -
 
 fn start_transient(login: &Login, name: &str, properties: &[&[&str]]) -> Result<(), RunError> {
     let count = properties.len().to_string();
-    let mut words = vec!["call"];
-    words.extend(SYSTEMD);
-    words.extend(["StartTransientUnit", "ssa(sv)a(sa(sv))", name, "fail", &count]);
-    words.extend(properties.iter().copied().flatten());
-    words.push("0");
-    busctl(&login.user_bus(), &words, TO_ACT).map(drop)
+    let head = ["StartTransientUnit", "ssa(sv)a(sa(sv))", name, "fail", &count];
+    let words = [&head[..], &properties.concat(), &["0"]].concat();
+    ask(&login.user_bus(), &["call"], SYSTEMD, &words, TO_ACT).map(drop)
 }
 
 /// Turns linger on for the operator, if the policy lets them; there is no question for a password.
 pub fn set_linger(login: &Login) -> Result<(), RunError> {
     let uid = login.uid.to_string();
-    let mut words = vec!["--allow-interactive-authorization=no", "call"];
-    words.extend(LOGIND);
-    words.extend(["SetUserLinger", "ubb", &uid, "true", "false"]);
-    busctl(&login.system_bus(), &words, TO_ACT).map(drop)
+    let (verb, words) =
+        (["--allow-interactive-authorization=no", "call"], ["SetUserLinger", "ubb", &uid, "true", "false"]);
+    ask(&login.system_bus(), &verb, LOGIND, &words, TO_ACT).map(drop)
 }
 
 /// Whether the policy lets the operator turn linger on for themselves without a password.
 pub fn linger_policy(login: &Login, process: &ProcessIdentity) -> LingerPolicy {
     let (pid, start) = (process.pid.to_string(), process.start.to_string());
-    let mut words = vec!["call"];
-    words.extend(POLKIT);
-    words.extend(["CheckAuthorization", "(sa{sv})sa{ss}us", "unix-process", "2", "pid", "u", &pid]);
-    words.extend(["start-time", "t", &start, "org.freedesktop.login1.set-self-linger", "0", "0", ""]);
-    match busctl(&login.system_bus(), &words, TO_ACT) {
+    let words = [
+        "CheckAuthorization", "(sa{sv})sa{ss}us", "unix-process", "2", "pid", "u", &pid, "start-time", "t",
+        &start, "org.freedesktop.login1.set-self-linger", "0", "0", "",
+    ];
+    match ask(&login.system_bus(), &["call"], POLKIT, &words, TO_ACT) {
         Ok(answer) if answer.split_whitespace().nth(1) == Some("true") => LingerPolicy::Allows,
         // Where the policy daemon is absent or does not start, logind lets only root do it.
         Ok(_) | Err(RunError::Failed { .. }) => LingerPolicy::Refuses,
@@ -87,10 +83,7 @@ pub fn linger_policy(login: &Login, process: &ProcessIdentity) -> LingerPolicy {
 
 /// Asks the user manager something that it answers at once if it answers at all.
 pub fn ask_manager(login: &Login) -> Result<(), RunError> {
-    let mut words = vec!["get-property"];
-    words.extend(SYSTEMD);
-    words.push("Version");
-    busctl(&login.user_bus(), &words, TO_ACT).map(drop)
+    ask(&login.user_bus(), &["get-property"], SYSTEMD, &["Version"], TO_ACT).map(drop)
 }
 
 /// Whether the user manager still knows the unit `name`.
@@ -103,10 +96,7 @@ pub enum UnitKnown {
 }
 
 pub fn knows_unit(login: &Login, name: &str) -> UnitKnown {
-    let mut words = vec!["call"];
-    words.extend(SYSTEMD);
-    words.extend(["GetUnit", "s", name]);
-    match busctl(&login.user_bus(), &words, TO_ACT) {
+    match ask(&login.user_bus(), &["call"], SYSTEMD, &["GetUnit", "s", name], TO_ACT) {
         Ok(_) => UnitKnown::Yes,
         Err(RunError::Failed { stderr, .. }) if stderr.contains("not loaded") => UnitKnown::No,
         Err(_) => UnitKnown::Unknown,
@@ -117,26 +107,22 @@ pub fn knows_unit(login: &Login, name: &str) -> UnitKnown {
 pub fn attach(login: &Login, name: &str, pids: &[Pid]) -> Result<(), RunError> {
     let count = pids.len().to_string();
     let pids: Vec<String> = pids.iter().map(Pid::to_string).collect();
-    let mut words = vec!["call"];
-    words.extend(SYSTEMD);
-    words.extend(["AttachProcessesToUnit", "ssau", name, "", &count]);
+    let mut words = vec!["AttachProcessesToUnit", "ssau", name, "", &count];
     words.extend(pids.iter().map(String::as_str));
-    busctl(&login.user_bus(), &words, TO_ACT).map(drop)
+    ask(&login.user_bus(), &["call"], SYSTEMD, &words, TO_ACT).map(drop)
 }
 
 /// What logind does to what logins leave behind; `None` if it does not say.
 pub fn kill_rules(login: &Login) -> Option<KillRules> {
-    let mut words = vec!["get-property"];
-    words.extend(LOGIND);
-    words.extend(["KillUserProcesses", "KillExcludeUsers", "KillOnlyUsers"]);
-    parse_kill_rules(&busctl(&login.system_bus(), &words, TO_TELL).ok()?)
+    let words = ["KillUserProcesses", "KillExcludeUsers", "KillOnlyUsers"];
+    parse_kill_rules(&ask(&login.system_bus(), &["get-property"], LOGIND, &words, TO_TELL).ok()?)
 }
 
 /// What the end of the service `name`, which the manager behind `bus` runs, does to what it started.
 pub fn service_rule(bus: &Path, name: &str) -> EndRule {
     let object = format!("{}/unit/{}", SYSTEMD[1], object_label(name));
-    let words = ["get-property", SYSTEMD[0], &object, "org.freedesktop.systemd1.Service", "KillMode"];
-    match busctl(bus, &words, TO_TELL) {
+    let object = [SYSTEMD[0], &object, "org.freedesktop.systemd1.Service"];
+    match ask(bus, &["get-property"], object, &["KillMode"], TO_TELL) {
         Ok(answer) if matches!(answer.trim(), "s \"process\"" | "s \"none\"") => EndRule::Keeps,
         Ok(_) => EndRule::Kills,
         Err(_) => EndRule::Unknown,
@@ -156,14 +142,21 @@ fn object_label(name: &str) -> String {
 /// Whether linger is on, asked of logind itself; `None` if it does not answer.
 pub fn linger(login: &Login) -> Option<Linger> {
     let object = format!("/org/freedesktop/login1/user/_{}", login.uid);
-    let words = ["get-property", LOGIND[0], &object, "org.freedesktop.login1.User", "Linger"];
-    let answer = busctl(&login.system_bus(), &words, TO_TELL).ok()?;
+    let object = [LOGIND[0], &object, "org.freedesktop.login1.User"];
+    let answer = ask(&login.system_bus(), &["get-property"], object, &["Linger"], TO_TELL).ok()?;
     Some(if answer.trim() == "b true" { Linger::On } else { Linger::Off })
 }
 
-fn busctl(bus: &Path, words: &[&str], limit: Duration) -> Result<String, RunError> {
+/// Calls, or asks for properties of, an object: `verb` is `call` or `get-property`.
+fn ask(
+    bus: &Path,
+    verb: &[&str],
+    object: [&str; 3],
+    words: &[&str],
+    limit: Duration,
+) -> Result<String, RunError> {
     let address = format!("--address=unix:path={}", escaped(bus));
-    let mut command = run::command("busctl", std::iter::once(address.as_str()).chain(words.iter().copied()));
+    let mut command = run::command("busctl", [&[address.as_str()], verb, &object, words].concat());
     run::succeed(&mut command, limit).map(|output| output.text())
 }
 

@@ -1,7 +1,7 @@
 //! Sessions in a capsule of abide's own.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use abide_client as client;
 use abide_client::{AttachEnd, AttachOptions};
@@ -9,13 +9,14 @@ use abide_config::{JournalLimit, Settings};
 use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{Liveness, Permission, Pid, SessionId};
+use abide_sys::clock::eventually;
 use abide_sys::process::{self, Pidfd};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::mux_options::{LiveSettings, MuxOptions};
 use abide_wire::protocol::{
-    Configure, Connection, EvidenceReply, GetEvidence, GetStatus, Input, Kill, Send, Shutdown, Snapshot,
-    SnapshotReply, StatusReply, Until, Upgrade, Wait, WaitReply,
+    Call, Configure, Connection, EvidenceReply, GetEvidence, GetStatus, Input, Kill, Send, Shutdown,
+    Snapshot, SnapshotReply, StatusReply, Until, Upgrade, Wait, WaitReply,
 };
 use abide_wire::supervisor_lock::supervisor_lock;
 
@@ -32,6 +33,12 @@ const TO_HEAR: Duration = Duration::from_secs(2);
 /// The capsule that serves an instance directory.
 pub(crate) struct Capsule(pub InstanceDir);
 
+impl Capsule {
+    fn ask<C: Call>(&self, request: &C) -> Result<C::Reply, NoAnswer> {
+        Ok(connect::connect(&self.0)?.call(request, PATIENCE)?)
+    }
+}
+
 impl Substrate for Capsule {
     fn lock(&self) -> SupervisorLock {
         supervisor_lock(&self.0)
@@ -44,7 +51,7 @@ impl Substrate for Capsule {
     }
 
     fn status(&self) -> Result<StatusReply, NoAnswer> {
-        Ok(connect::connect(&self.0)?.call(&GetStatus {}, PATIENCE)?)
+        self.ask(&GetStatus {})
     }
 
     /// Asks through the mux, which notifies the attached clients. If it does not answer, signals the keeper.
@@ -63,33 +70,24 @@ impl Substrate for Capsule {
         if let Err(error) = asked {
             tracing::warn!(instance_dir = %self.0.path().display(), "asking the keeper to stop: {error}");
         }
-        let deadline = Instant::now() + TO_STOP;
-        while self.lock() != SupervisorLock::Free {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        keeper.is_none_or(|keeper| keeper.ends_within(TO_HEAR))
+        eventually(TO_STOP, || self.lock() == SupervisorLock::Free)
+            && keeper.is_none_or(|keeper| keeper.ends_within(TO_HEAR))
     }
 
     fn end(&self, session: &SessionId) -> Result<(), NoAnswer> {
-        connect::connect(&self.0)?.call(&Kill { session: *session }, PATIENCE)?;
-        Ok(())
+        self.ask(&Kill { session: *session }).map(drop)
     }
 
     fn send(&self, session: &SessionId, input: Vec<Input>) -> Result<(), NoAnswer> {
-        connect::connect(&self.0)?.call(&Send { session: *session, input }, PATIENCE)?;
-        Ok(())
+        self.ask(&Send { session: *session, input }).map(drop)
     }
 
     fn screen(&self, session: &SessionId, ask: &Snapshot) -> Result<SnapshotReply, NoAnswer> {
-        let request = Snapshot { session: Some(*session), ..ask.clone() };
-        Ok(connect::connect(&self.0)?.call(&request, PATIENCE)?)
+        self.ask(&Snapshot { session: Some(*session), ..ask.clone() })
     }
 
     fn evidence(&self, session: &SessionId) -> Result<EvidenceReply, NoAnswer> {
-        Ok(connect::connect(&self.0)?.call(&GetEvidence { session: *session }, PATIENCE)?)
+        self.ask(&GetEvidence { session: *session })
     }
 
     fn wait(
@@ -109,14 +107,11 @@ impl Substrate for Capsule {
     }
 
     fn configure(&self, settings: &Settings) -> Result<bool, NoAnswer> {
-        let configure = Configure { settings: mux_settings(settings).live };
-        connect::connect(&self.0)?.call(&configure, PATIENCE)?;
-        Ok(true)
+        self.ask(&Configure { settings: mux_settings(settings).live }).map(|_| true)
     }
 
     fn upgrade(&self, exe: PathBuf) -> Result<bool, NoAnswer> {
-        connect::connect(&self.0)?.call(&Upgrade { exe: exe.into() }, PATIENCE)?;
-        Ok(true)
+        self.ask(&Upgrade { exe: exe.into() }).map(|_| true)
     }
 }
 

@@ -3,13 +3,13 @@
 use std::cell::OnceCell;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use abide_model::Pid;
 use abide_model::placement::{
     EndRule, Home, KillRules, Linger, LingerPolicy, ManagerEnd, ManagerFault, PlacementFacts,
 };
 use abide_model::vars;
+use abide_sys::clock::eventually;
 use abide_sys::{passwd, process};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -241,20 +241,6 @@ pub(crate) fn answers(socket: &Path) -> Result<(), Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let end = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::connect(&end, &address)
-}
-
-/// Whether `holds` comes true within `limit`.
-pub(crate) fn eventually(limit: Duration, holds: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
-    loop {
-        if holds() {
-            return true;
-        }
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
 use abide_model::{InstanceId, Liveness, Pid};
 use abide_store::Store;
+use abide_sys::clock::eventually;
 use abide_sys::process;
 use abide_term::input::keys;
 use abide_wire::exit_record::{ExitRecord, StopReason};
@@ -84,10 +85,7 @@ impl Tmux {
         }
         tracing::warn!(socket = %self.server.socket().display(), "the socket of the tmux server is gone");
         signal(self.record.keeper.pid, Signal::USR1);
-        let deadline = Instant::now() + TO_RETURN;
-        while self.server.runs() == Liveness::Dead && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        eventually(TO_RETURN, || self.server.runs() != Liveness::Dead);
     }
 
     fn pane(&self, session: &SessionId) -> Result<TmuxPane, NoAnswer> {
