@@ -11,6 +11,7 @@ use abide_model::{
 };
 use abide_store::{Store, StoreEntry};
 use abide_sys::clock;
+use abide_sys::pieces::{QUICK, in_pieces};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::last_seen::LastSeenAll;
@@ -137,18 +138,22 @@ pub struct Orphaned {
 }
 
 /// The listing of what the store holds.
-pub fn listing(entries: Vec<StoreEntry>) -> InstanceList {
-    let mut listing =
-        InstanceList { version: 1, instances: Vec::new(), damaged: Vec::new(), orphaned: Vec::new() };
-    for entry in entries {
-        match entry {
-            StoreEntry::Sound(instance) => listing.instances.push(InstanceRow::from(&instance)),
-            StoreEntry::Damaged { name, reason } => {
-                listing.damaged.push(Damaged { name, reason: reason.to_string() })
-            }
+pub fn listing(entries: &[StoreEntry]) -> InstanceList {
+    let rows_of = |entries: &[StoreEntry]| -> Vec<InstanceRow> {
+        entries.iter().filter_map(StoreEntry::sound).map(InstanceRow::from).collect()
+    };
+    let damaged = entries.iter().filter_map(|entry| match entry {
+        StoreEntry::Sound(_) => None,
+        StoreEntry::Damaged { name, reason } => {
+            Some(Damaged { name: name.clone(), reason: reason.to_string() })
         }
+    });
+    InstanceList {
+        version: 1,
+        instances: in_pieces(entries, QUICK, rows_of).into_iter().flatten().collect(),
+        damaged: damaged.collect(),
+        orphaned: Vec::new(),
     }
-    listing
 }
 
 impl From<&Instance> for InstanceRow {

@@ -11,6 +11,7 @@ use abide_model::status::{Ending, Kept};
 use abide_model::{Instance, Liveness, Policy, Status, StatusEvent, decide};
 use abide_store::{ReadError, Store, StoreEntry};
 use abide_sys::clock;
+use abide_sys::pieces::{QUICK, in_pieces};
 use abide_wire::exit_record::ExitRecord;
 use abide_wire::supervisor_lock::InstanceClaim;
 
@@ -22,8 +23,6 @@ use crate::trees;
 
 /// How long a look waits for an instance directory that another process has locked.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// From this many instances on a second thread pays for itself.
-const MANY: usize = 256;
 
 /// The policy that holds for `instance`; `None` where the configuration cannot be read.
 pub fn policy(config: &ConfigDir, instance: &Instance) -> Option<Policy> {
@@ -80,7 +79,7 @@ pub fn reconcile_beside(
     }
     // Read again: what was settled has another status now, or is gone.
     let as_it_is = |entry| match entry {
-        StoreEntry::Sound(instance) => StoreEntry::Sound(finish::as_it_is(store, instance)),
+        StoreEntry::Sound(instance) => StoreEntry::Sound(Box::new(finish::as_it_is(store, *instance))),
         damaged => damaged,
     };
     Ok(store.list()?.into_iter().map(as_it_is).collect())
@@ -93,19 +92,7 @@ fn unsettled<'a>(store: &Store, entries: &'a [StoreEntry], survey: &Survey) -> V
         let sound = entries.iter().filter_map(StoreEntry::sound);
         sound.filter(|instance| !is_kept_as_written(store, instance, survey)).collect()
     };
-    if entries.len() < MANY {
-        return unsettled_of(entries);
-    }
-    let (ours, theirs) = entries.split_at(entries.len() / 2);
-    std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().spawn_scoped(scope, || unsettled_of(theirs));
-        let mut found = unsettled_of(ours);
-        found.extend(match other {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => unsettled_of(theirs),
-        });
-        found
-    })
+    in_pieces(entries, QUICK, unsettled_of).into_iter().flatten().collect()
 }
 
 fn is_kept_as_written(store: &Store, instance: &Instance, survey: &Survey) -> bool {

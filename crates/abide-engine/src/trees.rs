@@ -322,8 +322,8 @@ pub fn release(store: &Store, instance: &Instance) -> Result<Vec<String>, Engine
 
 /// Whether the trees of `instance` must be registered with git again: it came out of the trash, and that step was not completed.
 pub fn are_released(store: &Store, instance: &Instance) -> bool {
-    let instance_dir = store.layout().instance_dir(instance.id);
-    isolated(instance).any(|mount| abide_git::is_released(&instance_dir, mount))
+    let is_released = |mount| abide_git::is_released(&store.layout().instance_dir(instance.id), mount);
+    isolated(instance).any(is_released)
 }
 
 /// Makes git know the trees of `instance` again, if it does not, and gives it as it is then.

@@ -11,12 +11,12 @@ pub(crate) mod refs;
 pub(crate) mod status;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use abide_model::Isolation;
 use abide_model::evidence::MountEvidence;
 use abide_model::recipe::Mount;
+use abide_sys::pieces::in_pieces;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Git, GitDeadline};
@@ -49,24 +49,7 @@ pub(crate) struct Baseline {
 /// Whatever cannot be found out in time or at all is named in [`MountEvidence::unknown`].
 pub fn evidence_of(mounts: &[(&Path, &Mount)], limit: Duration) -> Vec<MountEvidence> {
     let deadline = GitDeadline::within(limit);
-    let workers = std::thread::available_parallelism().map_or(2, usize::from).min(mounts.len());
-    let left = Mutex::new(mounts.iter().enumerate());
-    let found = Mutex::new(vec![MountEvidence::default(); mounts.len()]);
-    let work = || {
-        // The lock is held for the choice alone.
-        let next = || left.lock().unwrap_or_else(|poison| poison.into_inner()).next();
-        while let Some((index, (instance_dir, mount))) = next() {
-            let evidence = examine(instance_dir, mount, deadline);
-            found.lock().unwrap_or_else(|poison| poison.into_inner())[index] = evidence;
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work);
-        }
-        work();
-    });
-    found.into_inner().unwrap_or_else(|poison| poison.into_inner())
+    in_pieces(mounts, 1, |one| examine(one[0].0, one[0].1, deadline))
 }
 
 fn examine(instance_dir: &Path, mount: &Mount, deadline: GitDeadline) -> MountEvidence {

@@ -88,10 +88,11 @@ impl Serialize for InstanceId {
 
 impl<'de> Deserialize<'de> for InstanceId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let word = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        let id: Self = word.parse().map_err(serde::de::Error::custom)?;
-        // On disk only the canonical spelling counts: a second spelling of one id would be a second identity.
-        if id.as_str() == word { Ok(id) } else { Err(serde::de::Error::custom(InvalidId(word.into_owned()))) }
+        crate::text::parsed(deserializer, |word| {
+            let id: Self = word.parse()?;
+            // On disk only the canonical spelling counts: a second spelling of one id would be a second identity.
+            if id.as_str() == word { Ok(id) } else { Err(InvalidId(word.to_owned())) }
+        })
     }
 }
 

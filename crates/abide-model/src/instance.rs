@@ -121,6 +121,9 @@ pub struct Instance {
     /// How it came to be what it is, oldest first.
     #[serde(default)]
     pub history: Vec<StatusChange>,
+    /// Whether the capsule has a systemd scope of its own, and if not, why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
     /// Fields of a newer abide.
     #[serde(flatten)]
     pub extra: Extra,
@@ -163,6 +166,7 @@ impl Instance {
             parked: Vec::new(),
             last_session: 0,
             history: Vec::new(),
+            isolation: None,
             extra: Extra::new(),
         };
         instance.remember();

@@ -3,12 +3,38 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// Reads a value from the text that stands for it, where that lies: a list of thousands reads many.
+pub fn parsed<'de, T, E, D>(deserializer: D, parse: fn(&str) -> Result<T, E>) -> Result<T, D::Error>
+where
+    E: fmt::Display,
+    D: serde::Deserializer<'de>,
+{
+    struct Parser<T, E>(fn(&str) -> Result<T, E>);
+
+    impl<T, E: fmt::Display> serde::de::Visitor<'_> for Parser<T, E> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<X: serde::de::Error>(self, text: &str) -> Result<T, X> {
+            (self.0)(text).map_err(X::custom)
+        }
+    }
+
+    deserializer.deserialize_str(Parser(parse))
+}
+
 /// `text` without anything that could act on a terminal or reorder what is read.
 ///
 /// Titles, branch names, paths and agent output reach our lists; a control byte among them would run on the
 /// operator's terminal. Each such character is shown as `·` rather than dropped, so that two names do not look alike.
 pub fn sanitised(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_unsafe) {
+    // Most text is plain ASCII, and seen to be harmless much sooner than character by character.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        Cow::Borrowed(text)
+    } else if text.chars().any(is_unsafe) {
         Cow::Owned(text.chars().map(|c| if is_unsafe(c) { '·' } else { c }).collect())
     } else {
         Cow::Borrowed(text)
@@ -82,8 +108,7 @@ macro_rules! serde_as_text {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                $crate::text::parsed(deserializer, str::parse)
             }
         }
     };

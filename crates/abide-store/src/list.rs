@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 
 use abide_model::{Instance, InstanceId, Timestamp};
+use abide_sys::pieces::{QUICK, in_pieces};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -14,18 +15,11 @@ use crate::layout::{INSTANCES, MANIFEST};
 use crate::manifest::{ManifestReader, ManifestTrouble};
 use crate::store::Store;
 
-/// From this many instance directories on a second thread pays for itself.
-const MANY: usize = 256;
-
 /// One instance directory in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly all are sound, and boxing each would cost more than it saves"
-)]
 pub enum StoreEntry {
     /// It can be read.
-    Sound(Instance),
+    Sound(Box<Instance>),
     /// It cannot. It may hold work, so nothing touches it.
     Damaged {
         /// What it is called in the directory of instance directories.
@@ -53,10 +47,10 @@ impl StoreEntry {
     }
 
     /// Oldest first, and the damaged ones, whose age is unknown, after all others.
-    fn order(&self) -> (Option<Timestamp>, String) {
+    fn order(&self) -> std::result::Result<(Timestamp, InstanceId), String> {
         match self {
-            Self::Sound(instance) => (Some(instance.created), instance.id.to_string()),
-            Self::Damaged { name, .. } => (None, name.clone()),
+            Self::Sound(instance) => Ok((instance.created, instance.id)),
+            Self::Damaged { name, .. } => Err(name.clone()),
         }
     }
 }
@@ -68,35 +62,19 @@ impl Store {
             return Ok(Vec::new());
         };
         let names = dir::entries(&instances).doing("read", self.layout().instances())?;
-        let read = read_all(&instances, &names);
-        let mut found = read
-            .map_err(|(name, errno)| IoFailure::new("read", self.layout().instances().join(name), errno))?;
-        found.sort_by_cached_key(|entry| {
-            let (created, name) = entry.order();
-            (created.is_none(), created, name)
-        });
+        let mut found = Vec::with_capacity(names.len());
+        for read in in_pieces(&names, QUICK, |names| read_some(&instances, names)) {
+            found.extend(read.map_err(|(name, errno)| {
+                IoFailure::new("read", self.layout().instances().join(name), errno)
+            })?);
+        }
+        found.sort_by_cached_key(StoreEntry::order);
         Ok(found)
     }
 }
 
 type Named = (OsString, FileType);
 type ScannedEntries = std::result::Result<Vec<StoreEntry>, (OsString, Errno)>;
-
-fn read_all(instances: &OwnedFd, names: &[Named]) -> ScannedEntries {
-    if names.len() < MANY {
-        return read_some(instances, names);
-    }
-    let (ours, theirs) = names.split_at(names.len() / 2);
-    std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().spawn_scoped(scope, || read_some(instances, theirs));
-        let mut found = read_some(instances, ours)?;
-        found.extend(match other {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
-            Err(_) => read_some(instances, theirs)?,
-        });
-        Ok(found)
-    })
-}
 
 fn read_some(instances: &OwnedFd, names: &[Named]) -> ScannedEntries {
     let mut reader = ManifestReader::new();
@@ -133,7 +111,7 @@ fn look(
         return damaged(Damage::NOT_AN_ID);
     };
     match reader.read(instances, format!("{id}/{MANIFEST}"), id) {
-        Ok(instance) => Ok(Some(StoreEntry::Sound(instance))),
+        Ok(instance) => Ok(Some(StoreEntry::Sound(Box::new(instance)))),
         Err(ManifestTrouble::Absent) => match dir::stat(instances, name) {
             Ok(_) => damaged(Damage::MISSING),
             Err(Errno::NOENT) => Ok(None),

@@ -222,6 +222,7 @@ const FIELDS: &[(&str, Check)] = &[
     ("parked", is::<Vec<Conversation>>),
     ("last_session", is::<u32>),
     ("history", is::<Vec<StatusChange>>),
+    ("isolation", is::<Option<String>>),
 ];
 
 fn is<T: DeserializeOwned>(value: &Value) -> Result<(), serde_json::Error> {

@@ -7,6 +7,7 @@ pub mod crash;
 pub mod daemon;
 pub mod host;
 pub mod passwd;
+pub mod pieces;
 pub mod poll;
 pub mod process;
 pub mod run;

@@ -24,13 +24,13 @@ pub fn surveyed(store: &Store, instance: &Instance, survey: &Survey) -> Decided<
 /// Whether the run of `instance` that `held` is about is alive.
 pub(crate) fn judged(store: &Store, instance: &Instance, held: &dyn Substrate) -> Decided<Liveness> {
     let lock = held.lock();
-    let start = instance.started_on.clone().or_else(|| recorded_start(store, instance));
-    match (&instance.status.status, start) {
+    let recorded = if instance.started_on.is_none() { recorded_start(store, instance) } else { None };
+    match (&instance.status.status, instance.started_on.as_ref().or(recorded.as_ref())) {
         // Its end is decided already, and was seen by a process that could see it. A held lock contradicts that.
         (Status::Restorable(_) | Status::Ending(_), None) if lock == SupervisorLock::Free => {
             Decided::new(Liveness::Dead, "no run is recorded")
         }
-        (_, start) => decide(store, lock, start.as_ref(), || run_end(store, instance)),
+        (_, start) => decide(store, lock, start, || run_end(store, instance)),
     }
 }
 

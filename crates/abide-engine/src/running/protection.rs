@@ -10,7 +10,6 @@ use abide_sys::process;
 use abide_wire::exit_record::ExitRecord;
 
 use crate::running::connect;
-use crate::start::launch::ISOLATION;
 
 /// How well one running instance is protected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +85,7 @@ fn of_supervisor(supervisor: Pid) -> Vec<Pid> {
 
 fn note(store: &Store, id: InstanceId, outcome: &ScopeOutcome) {
     let noted = store.update(id, |instance| -> Result<(), abide_store::StoreError> {
-        instance.extra.insert(ISOLATION.to_owned(), outcome.to_string().into());
+        instance.isolation = Some(outcome.to_string());
         Ok(())
     });
     if let Err(error) = noted {

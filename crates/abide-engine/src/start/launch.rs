@@ -93,9 +93,6 @@ impl<'a> LaunchContext<'a> {
     }
 }
 
-/// The field of the manifest that says whether the capsule has a systemd scope of its own, and if not, why.
-pub const ISOLATION: &str = "isolation";
-
 /// An instance that runs.
 #[derive(Debug)]
 pub struct Started {
@@ -204,7 +201,7 @@ fn launch(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<(ScopeOutcome,
             (PlaceChoice::Host, Substrate::Tmux) => "its tmux session runs",
         };
         let _ = instance.apply(&StatusEvent::Launched, because, clock::now());
-        instance.extra.insert(ISOLATION.to_owned(), isolation.to_string().into());
+        instance.isolation = Some(isolation.to_string());
         for missing in &report.not_started {
             tracing::warn!(id = %instance.id, session = %missing.session, "did not start: {}", missing.why);
             let session = instance.sessions.iter_mut().find(|session| session.id == missing.session);

@@ -89,11 +89,7 @@ pub fn interrupted(entries: &[StoreEntry]) -> Vec<&Instance> {
     let lost = |status: &Status| {
         matches!(status, Status::Restorable(Kept::Crashed | Kept::Stopped | Kept::HostLost))
     };
-    let sound = entries.iter().filter_map(|entry| match entry {
-        StoreEntry::Sound(instance) => Some(instance),
-        StoreEntry::Damaged { .. } => None,
-    });
-    sound.filter(|instance| lost(&instance.status.status)).collect()
+    entries.iter().filter_map(StoreEntry::sound).filter(|instance| lost(&instance.status.status)).collect()
 }
 
 /// What became of an instance that was to be brought back.

@@ -105,7 +105,7 @@ pub fn bump(store: &Store, id: InstanceId) -> Result<u64> {
 /// Every instance in the list, none of which may be damaged.
 pub fn sound(store: &Store) -> Vec<Instance> {
     let unwrap = |entry| match entry {
-        StoreEntry::Sound(instance) => instance,
+        StoreEntry::Sound(instance) => *instance,
         StoreEntry::Damaged { name, reason } => panic!("{name} is damaged: {reason}"),
     };
     store.list().unwrap().into_iter().map(unwrap).collect()

@@ -8,7 +8,7 @@ use abide_engine::end::finish;
 use abide_engine::running::processes::SessionProcesses;
 use abide_engine::running::protection::Judge;
 use abide_engine::running::{connect, daemons, liveness};
-use abide_engine::start::launch::{ISOLATION, LaunchContext};
+use abide_engine::start::launch::LaunchContext;
 use abide_engine::start::moved;
 use abide_engine::target::{self, Target};
 use abide_engine::{list, reconcile, substrate, trees};
@@ -75,7 +75,7 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
 
 /// The row of `abide ls`, what its trees hold, how it came to be what it is, and what would become of it, in words.
 fn print_json(instance: &Instance, context: &Context) -> VerbResult {
-    let mut listing = list::listing(vec![StoreEntry::Sound(instance.clone())]);
+    let mut listing = list::listing(&[StoreEntry::Sound(Box::new(instance.clone()))]);
     list::add_live(&mut listing, &context.store);
     list::add_leftovers(&mut listing, &context.store);
     context.printer.json(&json!({
@@ -293,8 +293,7 @@ pub fn explanation(instance: &Instance) -> Vec<String> {
         );
         lines.extend([format!("  it is still there: {}", Safe(obstacle)), again]);
     }
-    let isolation = instance.extra.get(ISOLATION).and_then(|text| text.as_str());
-    lines.extend(isolation.map(|text| format!("  {}", Safe(text))));
+    lines.extend(instance.isolation.as_ref().map(|text| format!("  {}", Safe(text))));
     lines
         .extend(instance.sessions.iter().filter(|session| session.agent.is_some()).flat_map(conversation_of));
     lines.extend(

@@ -1,6 +1,7 @@
 //! `abide ls`
 
 use std::io::IsTerminal;
+use std::mem::ManuallyDrop;
 
 use abide_config::Name;
 use abide_engine::EngineError;
@@ -12,6 +13,7 @@ use abide_model::session::AstrayReason;
 use abide_model::time::human;
 use abide_model::{Choice, Doing, InstanceState, Liveness, Safe, Timestamp};
 use abide_sys::clock;
+use abide_sys::pieces::{QUICK, in_pieces};
 use clap::CommandFactory;
 
 use crate::cli::Cli;
@@ -25,6 +27,9 @@ Examples:
   abide ls .           instances launched in this directory or below
   abide ls shop        instances of the workspace `shop`
   abide ls --json      for programs; docs/json.md describes the format";
+
+// What thousands of rows are made from takes long to free piece by piece, and the process is about to end: it is never
+// dropped here.
 
 /// List instances and their sessions
 #[derive(Debug, clap::Args)]
@@ -43,9 +48,9 @@ pub struct Args {
 
 pub fn run(args: Args, context: &mut Context) -> VerbResult {
     let within = args.within.or(args.scope).map(|scope| super::within(&scope)).transpose()?;
-    let listing = listing(within.as_ref(), context)?;
+    let listing = ManuallyDrop::new(listing(within.as_ref(), context)?);
     if args.json {
-        return context.printer.json(&listing);
+        return context.printer.json(&*listing);
     }
     if is_empty(&listing) && within.is_some() {
         return context.printer.line("No instances there. `abide ls` lists all.");
@@ -72,7 +77,7 @@ fn show(listing: &InstanceList, context: &Context) -> VerbResult {
         return context.printer.line("No instances yet. `abide load` starts an agent.");
     }
     if !listing.instances.is_empty() || !listing.damaged.is_empty() {
-        context.printer.table(&table(listing))?;
+        context.printer.table(&ManuallyDrop::new(table(listing)))?;
     }
     for row in &listing.instances {
         if let Some(exposed) = &row.exposed {
@@ -110,14 +115,14 @@ fn notes(listing: &InstanceList) -> Vec<String> {
 /// Everything there is, as it is now, or only what is `within`. A damaged one may belong anywhere, so it is always shown.
 pub fn listing(within: Option<&Within>, context: &Context) -> VerbResult<InstanceList> {
     let entries = reconcile_beside(&context.store, &context.config, SettledElsewhere::Leave);
-    let mut entries = entries?;
+    let mut entries = ManuallyDrop::new(entries?);
     if entries.is_empty() {
         context.store.check_home()?;
     }
     if let Some(within) = within {
         entries.retain(|entry| entry.sound().is_none_or(|instance| within.holds(instance)));
     }
-    let mut listing = list::listing(entries);
+    let mut listing = list::listing(&entries);
     list::add_live(&mut listing, &context.store);
     list::add_leftovers(&mut listing, &context.store);
     let mode = context.config.load().map(|settings| settings.unit).unwrap_or_default();
@@ -140,17 +145,8 @@ fn table(listing: &InstanceList) -> Table {
         let cells = header.into_iter().zip(cells).filter(|(column, _)| shown(column));
         table.row(cells.map(|(_, cell)| cell));
     };
-    for row in &listing.instances {
-        add([
-            (&row.id, TableTone::Strong).into(),
-            (row.name.as_deref().unwrap_or_default(), TableTone::Plain).into(),
-            (status(row), tone(row.state)).into(),
-            (human(row.since.age(now)), TableTone::Faint).into(),
-            (&row.role, TableTone::Plain).into(),
-            sessions(row, now),
-            (row.workspace.as_ref().unwrap_or(&row.dir), TableTone::Plain).into(),
-        ]);
-    }
+    let cells_of = |rows: &[InstanceRow]| rows.iter().map(|row| cells(row, now)).collect::<Vec<_>>();
+    in_pieces(&listing.instances, QUICK, cells_of).into_iter().flatten().for_each(&mut add);
     for damaged in &listing.damaged {
         let empty = || TableCell::from(("", TableTone::Plain));
         add([
@@ -164,6 +160,18 @@ fn table(listing: &InstanceList) -> Table {
         ]);
     }
     table
+}
+
+fn cells(row: &InstanceRow, now: Timestamp) -> [TableCell; 7] {
+    [
+        (&row.id, TableTone::Strong).into(),
+        (row.name.as_deref().unwrap_or_default(), TableTone::Plain).into(),
+        (status(row), tone(row.state)).into(),
+        (human(row.since.age(now)), TableTone::Faint).into(),
+        (&row.role, TableTone::Plain).into(),
+        sessions(row, now),
+        (row.workspace.as_ref().unwrap_or(&row.dir), TableTone::Plain).into(),
+    ]
 }
 
 fn status(row: &InstanceRow) -> String {
