@@ -38,6 +38,9 @@ pub struct AttachOptions {
     pub truecolor: TrueColor,
 }
 
+/// Called once, as soon as the operator sees the screen, with the session that is shown, where that is known.
+pub type OnShown<'a> = &'a dyn Fn(Option<SessionId>);
+
 /// How an attachment ended. The terminal is as it was before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachEnd {
@@ -89,14 +92,18 @@ pub enum ClientError {
 
 /// Attaches the terminal to the capsule of `instance_dir`, until the operator leaves or there is nothing more to see. Call it
 /// with one thread: signals are taken over meanwhile.
-pub fn attach(instance_dir: &InstanceDir, options: &AttachOptions) -> Result<AttachEnd, ClientError> {
+pub fn attach(
+    instance_dir: &InstanceDir,
+    options: &AttachOptions,
+    on_shown: OnShown<'_>,
+) -> Result<AttachEnd, ClientError> {
     check()?;
     let (stream, decoder) = connect::first(instance_dir)?;
     let signals = TerminalSignals::take()?;
     let mut terminal = OperatorTerminal::open()?;
     terminal.enter()?;
     let mut attachment = run::Attachment::new(instance_dir, options, terminal, stream, decoder)?;
-    let ended = attachment.run(&signals);
+    let ended = attachment.run(&signals, on_shown);
     drop(attachment);
     Ok(ended?)
 }

@@ -19,7 +19,7 @@ use abide_wire::socket;
 use crate::connect::{self, Absence, Again};
 use crate::environment::TerminalEnv;
 use crate::probe::{PLAIN_QUESTION, QUESTION, TerminalProbe};
-use crate::{AttachEnd, AttachMode, AttachOptions};
+use crate::{AttachEnd, AttachMode, AttachOptions, OnShown};
 
 /// While this much waits for the terminal, nothing is read from the mux, which then skips frames.
 const MAX_DRAWING: usize = 64 << 10;
@@ -93,7 +93,8 @@ impl<'a> Attachment<'a> {
     }
 
     /// Runs until there is a reason to end.
-    pub fn run(&mut self, signals: &TerminalSignals) -> io::Result<AttachEnd> {
+    pub fn run(&mut self, signals: &TerminalSignals, on_shown: OnShown<'_>) -> io::Result<AttachEnd> {
+        let mut on_shown = Some(on_shown);
         // Frames that came together with the greeting.
         if let Some(end) = self.read_frames()? {
             return Ok(end);
@@ -124,6 +125,11 @@ impl<'a> Attachment<'a> {
             self.confirm_loan();
             self.send();
             self.offer_loan();
+            if self.is_shown()
+                && let Some(on_shown) = on_shown.take()
+            {
+                on_shown(self.shown);
+            }
         }
     }
 
@@ -180,6 +186,13 @@ impl<'a> Attachment<'a> {
         self.terminal.leave();
         self.absence = None;
         self.lost_connection();
+    }
+
+    /// Whether the screen is drawn, and nothing is left to do until the operator does something.
+    fn is_shown(&self) -> bool {
+        matches!(self.loan, Loan::Given | Loan::Refused)
+            && self.out.is_empty()
+            && self.terminal.pending() == 0
     }
 
     fn reads_terminal(&self) -> bool {

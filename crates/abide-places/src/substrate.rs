@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use abide_client::{AttachEnd, AttachOptions, ClientError};
+use abide_client::{AttachEnd, AttachOptions, ClientError, OnShown};
 use abide_config::Settings;
 use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
@@ -80,7 +80,7 @@ pub trait Substrate {
     -> Result<WaitReply, NoAnswer>;
 
     /// Puts the operator's terminal in front of it, until they leave or it ends.
-    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, NoAnswer>;
+    fn attach(&self, options: &AttachOptions, on_shown: OnShown<'_>) -> Result<AttachEnd, NoAnswer>;
 
     /// Has it take over the settings that can change while it runs; false where nothing of it reads them.
     fn configure(&self, settings: &Settings) -> Result<bool, NoAnswer>;

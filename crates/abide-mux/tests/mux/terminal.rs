@@ -41,7 +41,7 @@ pub fn play_client(args: &[&str]) {
             std::process::exit(101);
         })
     });
-    let text = match client::attach(&InstanceDir::new(instance_dir), &options) {
+    let text = match client::attach(&InstanceDir::new(instance_dir), &options, &|_| ()) {
         Ok(AttachEnd::Detached(message)) => format!("detached: {message}"),
         Ok(end @ AttachEnd::TerminalGone) => format!("detached: {}", end.message()),
         Ok(AttachEnd::SessionEnded { exit, message }) => format!("ended {exit:?}: {message}"),

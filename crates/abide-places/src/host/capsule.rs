@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use abide_client as client;
-use abide_client::{AttachEnd, AttachOptions};
+use abide_client::{AttachEnd, AttachOptions, OnShown};
 use abide_config::{JournalLimit, Settings};
 use abide_keeper::OperatorStop;
 use abide_model::liveness::SupervisorLock;
@@ -102,8 +102,8 @@ impl Substrate for Capsule {
         Ok(connect::connect(&self.0)?.call(&request, patience)?)
     }
 
-    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, NoAnswer> {
-        Ok(client::attach(&self.0, options)?)
+    fn attach(&self, options: &AttachOptions, on_shown: OnShown<'_>) -> Result<AttachEnd, NoAnswer> {
+        Ok(client::attach(&self.0, options, on_shown)?)
     }
 
     fn configure(&self, settings: &Settings) -> Result<bool, NoAnswer> {

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use abide_client::{AttachEnd, AttachOptions};
+use abide_client::{AttachEnd, AttachOptions, OnShown};
 use abide_config::Settings;
 use abide_journal::snapshot;
 use abide_keeper::OperatorStop;
@@ -262,12 +262,14 @@ impl Substrate for Tmux {
         waiting::wait(self, session, &until, timeout_ms)
     }
 
-    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, NoAnswer> {
+    fn attach(&self, options: &AttachOptions, on_shown: OnShown<'_>) -> Result<AttachEnd, NoAnswer> {
         let target = match &options.session {
             Some(session) => self.pane(session)?.id,
             None => self.panes()?.first().ok_or(NoAnswer::Gone(self.id))?.tmux_session.clone(),
         };
-        let Some(client) = self.server.attach(&target, options.mode)? else {
+        let client = self.server.attach(&target, options.mode)?;
+        on_shown(options.session);
+        let Some(client) = client else {
             return Ok(AttachEnd::Detached("shown in the attached tmux client".to_owned()));
         };
         // Held open: an instance that ends may be in the trash before we can ask how it ended.

@@ -197,8 +197,9 @@ pub fn attach(id: InstanceId, session: Option<SessionId>, mode: AttachMode, cont
         |settings| (settings.prefix.byte(), settings.terminal.truecolor),
     );
     let options = AttachOptions { session, mode, prefix, truecolor };
-    note_visit(id, session, context);
-    let end = substrate::of(&context.store, id).attach(&options)?;
+    // Which takes the disk longer than drawing the screen.
+    let on_shown = |shown: Option<SessionId>| note_visit(id, shown, context);
+    let end = substrate::of(&context.store, id).attach(&options, &on_shown)?;
     if let AttachEnd::Detached(_) = end {
         // It may be another one by now.
         note_visit(id, None, context);
