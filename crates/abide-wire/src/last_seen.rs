@@ -37,6 +37,9 @@ pub struct LastSeenAll {
     pub generation: u64,
     #[serde(default)]
     sessions: BTreeMap<String, LastSeen>,
+    /// Something was noted that is not written down yet.
+    #[serde(skip)]
+    is_unwritten: bool,
 }
 
 impl LastSeenAll {
@@ -44,7 +47,7 @@ impl LastSeenAll {
     pub fn read(instance_dir: &InstanceDir, generation: u64) -> Self {
         let read = untrusted::read(&instance_dir.last_seen()).ok();
         let read = read.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
-        let empty = Self { generation, sessions: BTreeMap::new() };
+        let empty = Self { generation, ..Self::default() };
         read.filter(|all| all.generation == generation).unwrap_or(empty)
     }
 
@@ -61,13 +64,24 @@ impl LastSeenAll {
         session: &SessionId,
         change: impl FnOnce(&mut LastSeen),
     ) {
+        self.note_unwritten(session, change);
+        self.write_down(instance_dir);
+    }
+
+    /// The same, to be written down by [`LastSeenAll::write_down`]: what is urgent need not wait for a file.
+    pub fn note_unwritten(&mut self, session: &SessionId, change: impl FnOnce(&mut LastSeen)) {
         let seen = self.sessions.entry(session.to_string()).or_default();
         let before = seen.clone();
         change(seen);
-        if *seen != before
+        self.is_unwritten |= *seen != before;
+    }
+
+    /// Writes down what was noted since the last time.
+    pub fn write_down(&mut self, instance_dir: &InstanceDir) {
+        if std::mem::take(&mut self.is_unwritten)
             && let Err(error) = self.write(instance_dir)
         {
-            tracing::warn!(%session, "what it does could not be written down: {error}");
+            tracing::warn!("what the sessions do could not be written down: {error}");
         }
     }
 

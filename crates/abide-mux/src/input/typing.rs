@@ -345,8 +345,9 @@ impl Server {
         if bytes.iter().any(|byte| INTERRUPTS.contains(byte)) {
             session.interrupted = true;
         }
-        // After it was typed, which must not wait for the disk; the end of the session is reported by this thread, later.
-        self.last_seen.note(&self.instance_dir, &focused, |seen| seen.typed(bytes));
+        // Written down at the end of this round: neither the program nor the picture waits for the disk, and this thread
+        // reports the end of the session later.
+        self.last_seen.note_unwritten(&focused, |seen| seen.typed(bytes));
         self.note_entry(&focused, bytes);
         if let Some(client) = self.clients.get_mut(&id) {
             client.filled = filled.then_some(focused);

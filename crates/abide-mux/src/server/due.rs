@@ -55,10 +55,17 @@ impl Server {
                 self.touch_session(index);
             }
         }
+    }
+
+    /// What no picture waits for: it asks the kernel about processes, writes files and starts processes, which may take
+    /// longer than everything that a key needs.
+    pub fn after_drawing(&mut self) {
+        self.last_seen.write_down(&self.instance_dir);
         self.look_at_sessions();
         self.keep_awake();
         self.check_waits();
         self.sync_journals();
+        self.flush_clients();
     }
 
     /// Keeps the machine from going to sleep while the sessions are a reason to.

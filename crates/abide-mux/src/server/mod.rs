@@ -239,6 +239,7 @@ impl Server {
         self.tell_what_is_shown();
         self.draw_due();
         self.flush_clients();
+        self.after_drawing();
         Ok(())
     }
 
