@@ -15,6 +15,9 @@ where
     R: Send,
     W: Fn(&'a [T]) -> R + Sync,
 {
+    if items.len() <= size {
+        return items.chunks(size).map(work).collect();
+    }
     let pieces: Vec<&[T]> = items.chunks(size).collect();
     // The standard library would read files of the kernel's to answer this.
     let processors = rustix::thread::sched_getaffinity(None).map_or(2, |set| set.count() as usize);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::{Duration, Instant};
 
 use abide_model::Doing;
 use abide_sys::atomic::{self, Durability};
@@ -10,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::instance_dir::InstanceDir;
 use crate::session::SessionId;
+
+/// How long what was noted may wait to be written down. By then the answer to a key is on the screen.
+const WRITE_AFTER: Duration = Duration::from_millis(50);
 
 /// What one session was last seen doing, and what was typed into it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,9 +41,9 @@ pub struct LastSeenAll {
     pub generation: u64,
     #[serde(default)]
     sessions: BTreeMap<String, LastSeen>,
-    /// Something was noted that is not written down yet.
+    /// When something was first noted that is not written down yet.
     #[serde(skip)]
-    is_unwritten: bool,
+    unwritten_since: Option<Instant>,
 }
 
 impl LastSeenAll {
@@ -68,17 +72,24 @@ impl LastSeenAll {
         self.write_down(instance_dir);
     }
 
-    /// The same, to be written down by [`LastSeenAll::write_down`]: what is urgent need not wait for a file.
+    /// The same, to be written down later: the answer to a key does not wait for a file.
     pub fn note_unwritten(&mut self, session: &SessionId, change: impl FnOnce(&mut LastSeen)) {
         let seen = self.sessions.entry(session.to_string()).or_default();
         let before = seen.clone();
         change(seen);
-        self.is_unwritten |= *seen != before;
+        if *seen != before {
+            self.unwritten_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// When to write down what was noted, if anything was.
+    pub fn write_at(&self) -> Option<Instant> {
+        self.unwritten_since.map(|since| since + WRITE_AFTER)
     }
 
     /// Writes down what was noted since the last time.
     pub fn write_down(&mut self, instance_dir: &InstanceDir) {
-        if std::mem::take(&mut self.is_unwritten)
+        if self.unwritten_since.take().is_some()
             && let Err(error) = self.write(instance_dir)
         {
             tracing::warn!("what the sessions do could not be written down: {error}");

@@ -345,8 +345,7 @@ impl Server {
         if bytes.iter().any(|byte| INTERRUPTS.contains(byte)) {
             session.interrupted = true;
         }
-        // Written down at the end of this round: neither the program nor the picture waits for the disk, and this thread
-        // reports the end of the session later.
+        // Neither the program nor the picture waits for the disk.
         self.last_seen.note_unwritten(&focused, |seen| seen.typed(bytes));
         self.note_entry(&focused, bytes);
         if let Some(client) = self.clients.get_mut(&id) {

@@ -37,7 +37,7 @@ impl Server {
         let waits = self.waiting.iter().filter_map(|wait| wait.deadline(&self.sessions, self.now));
         // Without other sessions or clients, none is kept waiting.
         let attention = self.attention.until().filter(|_| self.sessions.len() > 1);
-        clients.chain(sessions).chain(waits).chain(attention).min()
+        clients.chain(sessions).chain(waits).chain(attention).chain(self.last_seen.write_at()).min()
     }
 
     pub fn on_time(&mut self) {
@@ -60,7 +60,9 @@ impl Server {
     /// What no picture waits for: it asks the kernel about processes, writes files and starts processes, which may take
     /// longer than everything that a key needs.
     pub fn after_drawing(&mut self) {
-        self.last_seen.write_down(&self.instance_dir);
+        if self.last_seen.write_at().is_some_and(|at| at <= self.now) {
+            self.last_seen.write_down(&self.instance_dir);
+        }
         self.look_at_sessions();
         self.keep_awake();
         self.check_waits();

@@ -33,6 +33,8 @@ impl Server {
     }
 
     fn session_ended(&mut self, mut session: MuxSession) {
+        // First: by what was typed into it, its end is judged.
+        self.last_seen.write_down(&self.instance_dir);
         let exit = session.exit.unwrap_or(ProcessExit::Code(0));
         if crate::server::spawn::is_passing(&session) && self.stopping.is_none() {
             crate::server::spawn::forget_journal(&session, &self.instance_dir);
@@ -73,6 +75,7 @@ impl Server {
             Some(note) => (ByeReason::Shutdown, stop_message(note)),
             None => (ByeReason::Restarting, "the screen is being rebuilt".to_owned()),
         };
+        self.last_seen.write_down(&self.instance_dir);
         self.upgrade_begins();
         for client in self.clients.values_mut() {
             client.bye(reason, &message, None);
