@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use abide_client::{AttachEnd, AttachOptions};
+use abide_client::{AttachEnd, AttachOptions, OnShown};
 use abide_config::Settings;
 use abide_keeper::OperatorStop;
 use abide_model::container::ContainerRecipe;
@@ -123,8 +123,8 @@ impl Substrate for Contained {
         self.capsule.wait(session, until, timeout_ms)
     }
 
-    fn attach(&self, options: &AttachOptions) -> Result<AttachEnd, NoAnswer> {
-        self.capsule.attach(options)
+    fn attach(&self, options: &AttachOptions, on_shown: OnShown<'_>) -> Result<AttachEnd, NoAnswer> {
+        self.capsule.attach(options, on_shown)
     }
 
     fn configure(&self, settings: &Settings) -> Result<bool, NoAnswer> {
