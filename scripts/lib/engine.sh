@@ -85,11 +85,11 @@ bootstrap_debian() {
     as_root tar -C "$scratch/base" --exclude=./dev/* --exclude=./var/cache/* --exclude=./var/lib/apt/lists/* -c . >"$1"
 }
 
-# make_image NAME: makes the image `abide-test-NAME:$run`: the base, after scripts/lib/images/NAME.sh ran in it. It has a tag of the
+# make_image NAME [FLAG…]: makes the image `abide-test-NAME:$run`: the base, after scripts/lib/images/NAME.sh ran in it. It has a tag of the
 # run's own, and is removed with the run: on an engine that others use, too, nothing is left or taken away.
 make_image() {
     cached "$1-image" "$(image_key "$1")" set_up_image "$1" &&
-        docker import "$cached" "abide-test-$1:$run" >/dev/null
+        docker import "${@:2}" "$cached" "abide-test-$1:$run" >/dev/null
 }
 
 image_key() { { echo "$base_packages" && cat "scripts/lib/images/$1.sh"; } | cache_key; }
@@ -123,7 +123,7 @@ clean_engine() {
     of_test_homes ps -a | xargs -r docker rm -f -v >/dev/null 2>&1 || true
     of_test_homes network ls | xargs -r docker network rm >/dev/null 2>&1 || true
     of_test_homes volume ls | xargs -r docker volume rm >/dev/null 2>&1 || true
-    docker image rm "abide-test-systemd:$run" "abide-test-box:$run" "abide-test-base:$run" >/dev/null 2>&1 || true
+    docker image rm "abide-test-systemd:$run" "abide-test-box:$run" "abide-test-dind:$run" "abide-test-base:$run" >/dev/null 2>&1 || true
 }
 
 stop_engine() {

@@ -28,5 +28,6 @@ mod life;
 mod look;
 mod own_engine;
 mod rootless;
+mod sidecar;
 mod silence;
 mod take_down;

@@ -131,6 +131,15 @@ pub enum TakeDown {
     Remove,
 }
 
+/// What there is of the engine beside an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SidecarSight {
+    Running,
+    Stopped,
+    Gone,
+    Unknown(String),
+}
+
 /// Something that abide made in a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedResource {
@@ -167,6 +176,12 @@ pub trait Place: Send + Sync {
 
     /// Makes `home`, the home of the sessions of a new instance, with what the image has in the home of its user.
     fn seed_home(&self, image: &Image, home: &Path) -> Result<(), PlaceError>;
+
+    /// The variables by which what runs in an instance finds the engine beside it; none where it has none.
+    fn sidecar_env(&self, recipe: &ContainerRecipe) -> Vec<(String, String)>;
+
+    /// What there is of the engine beside an instance that is to have one.
+    fn look_beside(&self, instance: &Instance) -> SidecarSight;
 
     /// The last lines that process 1 wrote, as far as they can be had.
     fn last_output(&self, instance: InstanceId) -> String;

@@ -66,7 +66,8 @@ pub(super) fn launch(
         binds: Vec::new(),
         home: home.clone(),
     };
-    let env = session_env(ctx, &place.image_env(&recipe.image)?, &home);
+    let given = [place.image_env(&recipe.image)?, place.sidecar_env(recipe)].concat();
+    let env = session_env(ctx, &given, &home);
     let up = place.bring_up(&wanted, tier, &told).map_err(EngineError::from).and_then(|()| {
         let inside = Inside { place: &*place, instance, operator_env: &ctx.env, operator_home: &ctx.home };
         let ctx = &ctx.inside(env, home, program, inside);

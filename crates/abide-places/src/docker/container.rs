@@ -13,7 +13,7 @@ use abide_wire::supervisor_lock::{remove_stale_socket, supervisor_lock};
 use super::engine::{Engine, TO_ACT, TO_ANSWER};
 use super::look::ContainerView;
 use super::network::NetworkView;
-use super::{Docker, labels, mounts};
+use super::{Docker, labels, mounts, sidecar};
 use crate::owner::Owner;
 use crate::place::{Bind, BringUp, PlaceError, Stage, StageEvent};
 
@@ -55,7 +55,9 @@ impl Docker {
         };
         mounts::prepare(wanted)?;
         mounts::check(&self.owner, wanted, &mounts::binds(wanted)?)?;
-        if let Some(network) = self.network_stage(wanted, told)? {
+        let network = self.network_stage(wanted, told)?;
+        self.have_sidecar(wanted, network.as_ref(), told)?;
+        if let Some(network) = network {
             self.connect_network(&container, &network)?;
         }
         told(StageEvent::Begun(Stage::Container));
@@ -69,6 +71,7 @@ impl Docker {
         let binds = mounts::binds(wanted)?;
         mounts::check(&self.owner, wanted, &binds)?;
         let network = self.network_stage(wanted, told)?;
+        self.have_sidecar(wanted, network.as_ref(), told)?;
         told(StageEvent::Begun(Stage::Container));
         let args = create_args(&self.owner, wanted, &binds, network.as_ref(), &self.engine)?;
         let made = self.engine.ask(args, TO_ACT)?;
@@ -173,6 +176,9 @@ pub(super) fn create_args(
     push(&["--network", network.map_or("none", |network| &network.name)]);
     for bind in binds {
         push(&["--mount", &mounts::flag(bind)?]);
+    }
+    if let Some(mount) = sidecar::mount(wanted) {
+        push(&["--mount", &mount]);
     }
     for flag in &recipe.run_flags {
         push(&[flag]);

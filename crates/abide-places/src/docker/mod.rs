@@ -7,6 +7,7 @@ mod look;
 mod mounts;
 mod network;
 mod owned;
+mod sidecar;
 mod take_down;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ use abide_model::{Instance, InstanceId};
 use self::container::LAST_LINES;
 use self::engine::Engine;
 use crate::owner::Owner;
-use crate::place::{BringUp, OwnedResource, Place, PlaceError, StageEvent, TakeDown};
+use crate::place::{BringUp, OwnedResource, Place, PlaceError, SidecarSight, StageEvent, TakeDown};
 
 /// The engine of `choice`, for what `owner` has there.
 pub fn place(choice: EngineChoice, owner: Owner) -> impl Place {
@@ -72,6 +73,14 @@ impl Place for Docker {
     fn seed_home(&self, _image: &Image, home: &Path) -> Result<(), PlaceError> {
         std::fs::create_dir_all(home)
             .map_err(|error| PlaceError::Refused(format!("{}: {error}", home.display())))
+    }
+
+    fn sidecar_env(&self, recipe: &ContainerRecipe) -> Vec<(String, String)> {
+        sidecar::env(recipe)
+    }
+
+    fn look_beside(&self, instance: &Instance) -> SidecarSight {
+        self.sidecar_sight(instance)
     }
 
     fn last_output(&self, instance: InstanceId) -> String {

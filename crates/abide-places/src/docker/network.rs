@@ -86,7 +86,7 @@ impl Docker {
     pub(super) fn free_networks(
         &self,
         id: InstanceId,
-        containers: &[ContainerView],
+        containers: &[&ContainerView],
     ) -> Result<(), PlaceError> {
         for network in self.networks(Some(id))? {
             for container in containers {

@@ -36,7 +36,8 @@ impl Docker {
         for container in beside {
             self.remove_container(container)?;
         }
-        self.free_networks(id, &containers)?;
+        self.free_networks(id, &own)?;
+        let stays = how != TakeDown::Remove && !own.is_empty();
         if how == TakeDown::Remove {
             for container in own {
                 self.remove_container(container)?;
@@ -45,7 +46,8 @@ impl Docker {
         for volume in self.volumes(Some(id))? {
             let certificates =
                 volume.labels.as_ref().is_some_and(|labels| labels::is(labels, Belonging::Certs));
-            if certificates || how == TakeDown::Remove {
+            // An engine lets go of no volume that a container has, and a stopped one has the certificates.
+            if how == TakeDown::Remove || certificates && !stays {
                 self.engine.ask_if_there(["volume", "rm", &volume.name], TO_ACT)?;
             }
         }
@@ -64,7 +66,7 @@ impl Docker {
         Ok(())
     }
 
-    fn remove_container(&self, container: &ContainerView) -> Result<(), PlaceError> {
+    pub(super) fn remove_container(&self, container: &ContainerView) -> Result<(), PlaceError> {
         self.engine.ask_if_there(["rm", "--force", "--volumes", &container.id], TO_ACT)?;
         Ok(())
     }
