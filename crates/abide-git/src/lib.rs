@@ -13,6 +13,7 @@ mod make;
 mod removal;
 mod repair;
 mod site;
+mod source_cache;
 
 pub use error::GitError;
 pub use evidence::{BeforeSetup, before_setup, evidence_of, settle};
@@ -25,3 +26,4 @@ pub use repair::drift::{Drift, adrift};
 pub use repair::rebuild::rebuild_record;
 pub use repair::{Repair, fault, linked_elsewhere, repair};
 pub use site::{tree, tree_name};
+pub use source_cache::SourceCache;

@@ -89,6 +89,31 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<CommandOutput, R
 
 /// Like [`output`], with `input` as standard input: a file rather than a pipe, which a command could leave unread.
 pub fn output_fed(command: &mut Command, input: Stdio, limit: Duration) -> Result<CommandOutput, RunError> {
+    complete(command, input, limit, None)
+}
+
+/// Runs `command` to its end and hands each line that it prints to `heard` as it comes, whichever stream it is on. Nothing of it
+/// is kept, so that it may print any amount.
+pub fn watched(
+    command: &mut Command,
+    limit: Duration,
+    heard: &mut dyn FnMut(&str),
+) -> Result<ExitStatus, RunError> {
+    let output = complete(command, Stdio::null(), limit, Some(&mut *heard))?;
+    let rests = [String::from_utf8_lossy(&output.stdout), output.stderr.into()];
+    rests.iter().filter(|rest| !rest.is_empty()).for_each(|rest| heard(rest));
+    Ok(output.status)
+}
+
+/// What takes each line of a command instead of its output.
+type LineSink<'a> = Option<&'a mut dyn FnMut(&str)>;
+
+fn complete(
+    command: &mut Command,
+    input: Stdio,
+    limit: Duration,
+    heard: LineSink<'_>,
+) -> Result<CommandOutput, RunError> {
     let program = name_of(command);
     let failed = |source: io::Error| RunError::Io { program: program.clone(), source };
     // A group of its own, so that a time-out also ends what the command started.
@@ -99,7 +124,7 @@ pub fn output_fed(command: &mut Command, input: Stdio, limit: Duration) -> Resul
         io::ErrorKind::NotFound => RunError::NotFound { program: program.clone() },
         _ => failed(source),
     })?;
-    let collected = collect(&mut child, Instant::now() + limit);
+    let collected = collect(&mut child, Instant::now() + limit, heard);
     if !matches!(collected, Ok(Some(_))) {
         kill_group(&child);
     }
@@ -143,7 +168,11 @@ fn kill_group(child: &Child) {
 ///
 /// The end of the *process* counts, not the end of the streams: a daemon that the command left behind may hold those
 /// open for ever.
-fn collect(child: &mut Child, deadline: Instant) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+fn collect(
+    child: &mut Child,
+    deadline: Instant,
+    mut heard: LineSink<'_>,
+) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     let ended = pidfd_open(rustix::process::Pid::from_child(child), PidfdFlags::empty())?;
     let mut streams = (Stream::new(child.stdout.take()), Stream::new(child.stderr.take()));
     for fd in [streams.0.fd(), streams.1.fd()].into_iter().flatten() {
@@ -160,8 +189,8 @@ fn collect(child: &mut Child, deadline: Instant) -> io::Result<Option<(Vec<u8>, 
         poll::wait(&mut fds, Some(deadline))?;
         let over = !fds[0].revents().is_empty();
         drop(fds);
-        streams.0.drain()?;
-        streams.1.drain()?;
+        streams.0.drain(&mut heard)?;
+        streams.1.drain(&mut heard)?;
         if over {
             return Ok(Some((streams.0.bytes, streams.1.bytes)));
         }
@@ -186,12 +215,15 @@ impl<R: Read + AsFd> Stream<R> {
         self.reader.as_ref().map(AsFd::as_fd)
     }
 
-    fn drain(&mut self) -> io::Result<()> {
+    fn drain(&mut self, heard: &mut LineSink<'_>) -> io::Result<()> {
         let mut buffer = [0; 8192];
         while let Some(reader) = &mut self.reader {
             match reader.read(&mut buffer) {
                 Ok(0) => self.reader = None,
-                Ok(n) if self.bytes.len() + n <= OUTPUT_LIMIT => self.bytes.extend_from_slice(&buffer[..n]),
+                Ok(n) if self.bytes.len() + n <= OUTPUT_LIMIT => {
+                    self.bytes.extend_from_slice(&buffer[..n]);
+                    self.hand_over_lines(heard);
+                }
                 Ok(_) => {
                     let text = format!("it printed more than {} MiB", OUTPUT_LIMIT >> 20);
                     return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
@@ -202,6 +234,14 @@ impl<R: Read + AsFd> Stream<R> {
             }
         }
         Ok(())
+    }
+
+    /// Hands over every line that is complete.
+    fn hand_over_lines(&mut self, heard: &mut LineSink<'_>) {
+        let Some(heard) = heard else { return };
+        let Some(last) = self.bytes.iter().rposition(|byte| *byte == b'\n') else { return };
+        let lines: Vec<u8> = self.bytes.drain(..=last).collect();
+        String::from_utf8_lossy(&lines).lines().for_each(heard);
     }
 }
 
@@ -238,6 +278,28 @@ mod tests {
             let error = output(&mut command("sh", ["-c", &script]), LONG).unwrap_err();
             assert_eq!(error.to_string(), "sh: it printed more than 16 MiB");
         }
+    }
+
+    #[test]
+    fn lines_are_heard_as_they_come_and_may_be_any_amount() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("heard");
+        // It goes on only after its first line was heard.
+        let script = "echo first; while ! [ -e \"$0\" ]; do sleep 0.05; done; \
+                      head -c 17000000 /dev/zero | tr '\\0' '\\n'; echo last >&2; printf rest; exit 3";
+        let (mut heard, mut count) = (Vec::new(), 0);
+        let mut hear = |line: &str| {
+            count += 1;
+            if !line.is_empty() {
+                std::fs::write(&file, "").unwrap();
+                heard.push(line.to_owned());
+            }
+        };
+        let mut cmd = command("sh", ["-c", script, file.to_str().unwrap()]);
+        let status = watched(&mut cmd, LONG, &mut hear).unwrap();
+        assert_eq!((status.code(), count), (Some(3), 17_000_003));
+        heard.sort();
+        assert_eq!(heard, ["first", "last", "rest"]);
     }
 
     #[test]
