@@ -23,6 +23,7 @@ macro_rules! on_each_engine {
 mod bring_up;
 mod contained;
 mod faults;
+mod images;
 mod inside;
 mod life;
 mod look;

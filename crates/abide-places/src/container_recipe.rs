@@ -136,7 +136,6 @@ fn packages(inputs: &ContainerInputs<'_>, origin: ImageOrigin) -> Vec<ImagePacka
     let mut needed = Vec::new();
     if origin == ImageOrigin::Default {
         needed.extend([("git", "git"), ("update-ca-certificates", "ca-certificates")]);
-        needed.extend((!npm.is_empty()).then_some(("npm", "npm")));
     }
     let system = |(command, name): (&str, &str)| ImagePackage {
         command: command.to_owned(),
@@ -196,7 +195,7 @@ mod tests {
     fn the_default_image_gets_what_it_may_lack_and_another_only_the_agents() {
         let plan = planned("", "", &["claude"]).unwrap();
         assert_eq!(plan.recipe.image.source, ImageSource::Reference(BaseImage::named("debian:stable-slim")));
-        assert_eq!(commands(&plan), ["git", "update-ca-certificates", "npm", "claude"]);
+        assert_eq!(commands(&plan), ["git", "update-ca-certificates", "claude"]);
         assert_eq!(commands(&planned("", "", &["my-own-agent"]).unwrap()), ["git", "update-ca-certificates"]);
         let role = "image = \"debian:13\"\nagents = [\"codex\", \"claude\"]\n";
         let plan = planned("", role, &["claude"]).unwrap();

@@ -23,6 +23,9 @@ pub enum PlaceError {
     /// It answered, and refused or failed; the text says what to do next.
     #[error("{0}")]
     Refused(String),
+    /// An image was not built.
+    #[error("the image was not built; {next}. The last lines of the build:\n{output}")]
+    NotBuilt { next: String, output: String },
     /// Process 1 ended before anything could be started in it.
     #[error("{why}{}", last_words(output))]
     EndedAtOnce {

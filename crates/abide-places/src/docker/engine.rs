@@ -17,10 +17,12 @@ pub(super) const TO_ACT: Duration = Duration::from_secs(60);
 
 /// What a podman command prints if it could not reach its service.
 const PODMAN_SILENCE: [&str; 3] = ["unable to connect", "cannot connect", "connection refused"];
+/// How often a listing is tried.
+const LISTINGS: usize = 5;
 /// What an engine says of what it does not have.
-const ABSENT: [&str; 7] = [
+const ABSENT: [&str; 8] = [
     "no such container", "no such object", "no such image", "no such network", "no such volume", "not found",
-    "is not connected",
+    "is not connected", "image not known",
 ];
 
 #[derive(Debug, Clone)]
@@ -91,7 +93,12 @@ impl Engine {
 
     /// The ids that a listing command prints, one on a line.
     pub fn ids<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<Vec<String>, PlaceError> {
-        let mut ids: Vec<String> = self.ask(args, TO_ANSWER)?.text().lines().map(str::to_owned).collect();
+        let args: Vec<S> = args.into_iter().collect();
+        let list = || self.ask(&args, TO_ANSWER);
+        // Podman refuses where something goes while it lists.
+        let is_settled = |listed: &Result<_, _>| !matches!(listed, Err(PlaceError::Refused(_)));
+        let listed = (1..LISTINGS).map(|_| list()).find(is_settled).unwrap_or_else(list)?;
+        let mut ids: Vec<String> = listed.text().lines().map(str::to_owned).collect();
         ids.sort();
         ids.dedup();
         Ok(ids)

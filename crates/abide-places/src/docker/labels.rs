@@ -15,6 +15,11 @@ const VERSION: &str = "abide.version";
 /// What of an instance it is: see [`part`].
 const PART: &str = "abide.part";
 
+/// The hash of what an image was built from.
+pub(super) const RECIPE: &str = "abide.recipe";
+/// The directory of an image that a new home begins as.
+pub(super) const SEED: &str = "abide.seed";
+
 /// The labels of something, as the engine gives them.
 pub(super) type Labels = BTreeMap<String, String>;
 
@@ -28,9 +33,20 @@ pub(super) fn filters(owner: &Owner, instance: Option<InstanceId>) -> Vec<String
         .collect()
 }
 
+/// Whether labels are those of something of `owner`. Podman takes several filters of images for alternatives.
+pub(super) fn are_of(owner: &Owner, labels: &Labels) -> bool {
+    labels.get(OWNER) == Some(&owner.id) && labels.get(HOME) == Some(&home(owner))
+}
+
 /// `--label` flags for what belongs to no instance.
 pub(super) fn of_owner(owner: &Owner) -> Vec<String> {
-    flags([(OWNER, owner.id.clone()), (HOME, home(owner)), (VERSION, env!("CARGO_PKG_VERSION").to_owned())])
+    flags(pairs_of_owner(owner))
+}
+
+/// The labels of what belongs to no instance.
+pub(super) fn pairs_of_owner(owner: &Owner) -> Vec<(&'static str, String)> {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    vec![(OWNER, owner.id.clone()), (HOME, home(owner)), (VERSION, version)]
 }
 
 /// `--label` flags for `what` of `instance`.

@@ -2,6 +2,7 @@
 
 mod container;
 mod engine;
+mod image;
 mod labels;
 mod look;
 mod mounts;
@@ -16,7 +17,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use abide_model::container::{BaseImage, ContainerRecipe, EngineChoice, Image, ImageSource};
+use abide_model::container::{ContainerRecipe, EngineChoice, Image};
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_model::{Instance, InstanceId};
 
@@ -42,13 +43,8 @@ impl Place for Docker {
             .unwrap_or_else(|error| vec![PlaceSight::Unknown(error.to_string()); instances.len()])
     }
 
-    fn prepare(&self, recipe: &ContainerRecipe, _told: &dyn Fn(StageEvent)) -> Result<Image, PlaceError> {
-        let ImageSource::Reference(BaseImage { name, .. }) = &recipe.image.source else {
-            return Err(PlaceError::Refused("images are not built yet".to_owned()));
-        };
-        let id =
-            self.engine.ask(["image", "inspect", "--format", "{{.Id}}", name], engine::TO_ANSWER)?.text();
-        Ok(Image { tag: name.clone(), id, ..recipe.image.clone() })
+    fn prepare(&self, recipe: &ContainerRecipe, told: &dyn Fn(StageEvent)) -> Result<Image, PlaceError> {
+        self.prepare_image(recipe, told)
     }
 
     fn bring_up(
@@ -70,9 +66,8 @@ impl Place for Docker {
         Ok(variables.unwrap_or_default().into_iter().filter_map(pair).collect())
     }
 
-    fn seed_home(&self, _image: &Image, home: &Path) -> Result<(), PlaceError> {
-        std::fs::create_dir_all(home)
-            .map_err(|error| PlaceError::Refused(format!("{}: {error}", home.display())))
+    fn seed_home(&self, image: &Image, home: &Path) -> Result<(), PlaceError> {
+        self.seed(image, home)
     }
 
     fn sidecar_env(&self, recipe: &ContainerRecipe) -> Vec<(String, String)> {

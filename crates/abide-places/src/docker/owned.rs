@@ -1,21 +1,9 @@
 //! Everything on the engine that this home made.
 
-use serde::Deserialize;
-
 use super::Docker;
+use super::image::ImageView;
 use super::labels::{self, Labels};
-use super::look::ConfigView;
 use crate::place::{OwnedResource, PlaceError, ResourceKind};
-
-/// An image, as `image inspect` has it.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct ImageView {
-    id: String,
-    #[serde(default)]
-    repo_tags: Option<Vec<String>>,
-    config: ConfigView,
-}
 
 impl Docker {
     pub(super) fn everything_owned(&self) -> Result<Vec<OwnedResource>, PlaceError> {
@@ -42,14 +30,10 @@ impl Docker {
             owned.push(resource(ResourceKind::Volume, view.name.clone(), &view.name, &labels));
         }
         for view in self.images()? {
+            let labels = view.labels();
             let name =
                 view.repo_tags.unwrap_or_default().into_iter().next().unwrap_or_else(|| view.id.clone());
-            owned.push(resource(
-                ResourceKind::Image,
-                view.id,
-                &name,
-                &view.config.labels.unwrap_or_default(),
-            ));
+            owned.push(resource(ResourceKind::Image, view.id, &name, &labels));
         }
         Ok(owned)
     }
@@ -57,6 +41,8 @@ impl Docker {
     fn images(&self) -> Result<Vec<ImageView>, PlaceError> {
         let mut args: Vec<String> = ["images", "-q", "--no-trunc"].map(str::to_owned).to_vec();
         args.extend(labels::filters(&self.owner, None));
-        self.engine.inspect("image", &self.engine.ids(args)?)
+        let mut images: Vec<ImageView> = self.engine.inspect("image", &self.engine.ids(args)?)?;
+        images.retain(|image| labels::are_of(&self.owner, &image.labels()));
+        Ok(images)
     }
 }
