@@ -16,6 +16,15 @@ pub(crate) fn look(place: &dyn Place, instance: &Instance) -> PlaceSight {
     place.look(&[instance]).pop().unwrap_or_else(|| PlaceSight::Unknown("it said nothing".to_owned()))
 }
 
+/// What the engine has of the container of `instance`; `None` where it lives in none.
+pub fn sight(store: &Store, instance: &Instance) -> Option<PlaceSight> {
+    let recipe = instance.recipe.container.as_ref()?;
+    Some(match place::of(store, recipe) {
+        Ok(place) => look(&*place, instance),
+        Err(error) => PlaceSight::Unknown(error.to_string()),
+    })
+}
+
 /// The error of a verb that an engine did not answer.
 pub(crate) fn silent(id: InstanceId, why: &str) -> EngineError {
     EngineError::Other(format!(

@@ -216,6 +216,14 @@ fn wish_in_container(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<W
         None if request.dir.ancestors().any(|dir| dir.join(".git").exists()) => Isolation::Clone,
         None => Isolation::Shared,
     };
+    let configured = ctx.workspace.iter().flat_map(|(_, workspace)| &workspace.mounts);
+    if configured.map(|mount| mount.isolation).chain([isolation]).any(|mode| mode == Isolation::Worktree) {
+        return Err(EngineError::Other(
+            "a worktree needs the host's own repository, which a container does not see; \
+             use `--isolation clone`, or `isolation = \"clone\"` in the workspace"
+                .to_owned(),
+        ));
+    }
     let home = ctx.store.layout().home();
     if isolation == Isolation::Shared && (home.starts_with(&request.dir) || request.dir.starts_with(home)) {
         return Err(EngineError::Other(format!(

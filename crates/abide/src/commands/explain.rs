@@ -1,5 +1,7 @@
 //! `abide explain`
 
+mod container;
+
 use std::time::Duration;
 
 use abide_engine::conversation::begin::{self, ResumeForecast};
@@ -64,6 +66,7 @@ pub fn run(args: Args, context: &Context) -> VerbResult {
     let exposure = exposure(id, context).into_iter().chain(awake);
     let left = ended_as_well(&instance).into_iter().chain(leftovers(&instance, context));
     let outlook = supervisor(&instance, context).into_iter().chain(exposure).chain(left);
+    let outlook = outlook.chain(container::lines(&instance, &context.store));
     let outlook = outlook.chain(self::outlook(&instance, context));
     let known = explanation(&instance).into_iter().chain(outlook).chain(doing);
     let lines: Vec<String> = known.chain(history(&instance)).collect();
@@ -82,6 +85,7 @@ fn print_json(instance: &Instance, context: &Context) -> VerbResult {
         "version": 1,
         "instance": listing.instances.first(),
         "mounts": trees::evidence(&context.store, instance),
+        "container": container::as_json(instance, &context.store),
         "outlook": outlook(instance, context),
         "history": instance.history,
     }))
@@ -90,6 +94,10 @@ fn print_json(instance: &Instance, context: &Context) -> VerbResult {
 /// The process that holds everything, if there is one, and what is known of it.
 fn supervisor(instance: &Instance, context: &Context) -> Option<String> {
     let judged = liveness::of(&context.store, instance);
+    // Process numbers of a container mean nothing here.
+    if instance.recipe.container.is_some() && judged.decision == Liveness::Alive {
+        return None;
+    }
     let record = ExitRecord::read(&connect::instance_dir(&context.store, instance.id)).ok().flatten();
     match (judged.decision, record) {
         (Liveness::Alive, Some(record)) => {
