@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use abide_model::conversation::{
-    self, Begin, Beginning, BoundConversation, FirstTurn, Located, TranscriptCandidate,
+    self, Begin, BeginReason, Beginning, BoundConversation, FirstTurn, Located, TranscriptCandidate,
 };
 use abide_model::{Conversation, Decided, Timestamp};
 
@@ -44,7 +44,7 @@ pub struct Situation<'a> {
 #[derive(Debug)]
 pub struct Prepared {
     /// What was decided, and why. `begin.decision.binding()` is to be bound before the start.
-    pub begin: Decided<Begin>,
+    pub begin: Decided<Begin, BeginReason>,
     pub argv: Vec<String>,
     /// The transcript that the agent will go on with, if it was seen.
     pub transcript: Option<PathBuf>,

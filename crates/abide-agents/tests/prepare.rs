@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use abide_agents::{Begin, FirstTurn, Prepared, Situation, agent, prepare};
+use abide_model::conversation::BeginReason;
 use abide_model::conversation::FirstMessage::Said;
 use abide_model::session::Origin;
 use abide_model::{Conversation, Extra, Timestamp};
@@ -81,22 +82,22 @@ fn a_session_keeps_its_id_from_the_first_start_through_every_later_one() {
     let mut session = Remembered::new(&fixture, "claude", &["claude", "--model", "opus", "fix it"]);
     let first = session.start(&[]);
     let id = session.bound().to_owned();
-    assert_eq!(first.begin.reason, "fresh_session");
+    assert_eq!(first.begin.reason, BeginReason::Fresh);
     assert_eq!(first.argv, ["claude", "--model", "opus", "fix it", "--session-id", &id]);
 
     let again = session.start(&[]);
-    assert_eq!(again.begin.reason, "no_transcript_yet");
+    assert_eq!(again.begin.reason, BeginReason::NoTranscriptYet);
     assert_eq!(again.argv, first.argv, "nothing was said yet, so there is nothing to resume");
 
     let transcript = fixture.write("proj", &id);
     let resumed = session.start(&[]);
-    assert_eq!(resumed.begin.reason, "conversation_data_present");
+    assert_eq!(resumed.begin.reason, BeginReason::DataPresent);
     assert_eq!(resumed.argv, ["claude", "--model", "opus", "--resume", &id]);
     assert_eq!(resumed.transcript, Some(transcript.clone()));
 
     fs::remove_file(transcript).unwrap();
     let lost = session.start(&[]);
-    assert_eq!(lost.begin.reason, "transcript_gone");
+    assert_eq!(lost.begin.reason, BeginReason::TranscriptGone);
     assert_eq!(session.bound(), id, "an id is never given up");
     assert_eq!(
         lost.argv,
@@ -114,7 +115,7 @@ fn the_wrong_directory_of_the_agent_neither_starts_a_conversation_over_nor_loses
     fixture.write("proj", &id);
     let prepared = session.start_with(&[], &fixture.work().join("not-mounted"));
     assert_eq!(prepared.begin.decision, Begin::Resume { id: id.clone() });
-    assert_eq!(prepared.begin.reason, "transcript_unverified");
+    assert_eq!(prepared.begin.reason, BeginReason::Unverified);
     assert!(prepared.unverified.unwrap().contains("not-mounted"));
     assert_eq!(session.bound(), id);
 }
@@ -128,7 +129,7 @@ fn an_agent_that_takes_no_id_is_found_again_by_what_it_wrote() {
         assert_eq!(session.start(&[]).begin.decision, Begin::Fresh { minted: None, first_message: Said });
         let transcript = fixture.write("proj", A);
         let found = session.start(&[]);
-        assert_eq!(found.begin.reason, "jsonl_discovery", "{name}");
+        assert_eq!(found.begin.reason, BeginReason::Discovered, "{name}");
         assert_eq!(found.transcript, Some(transcript));
         fixture.write("proj", B);
         let later = session.start(&[]);
@@ -153,14 +154,14 @@ fn of_two_transcripts_of_a_wrapped_agent_the_newer_wins_and_a_foreign_one_never(
         (session.start(claimed).begin, session.conversation)
     };
     let (begin, bound) = restarted(&["my-wrapper"], &[]);
-    assert_eq!((begin.decision, &*begin.reason), (Begin::Resume { id: B.to_owned() }, "jsonl_discovery"));
+    assert_eq!((begin.decision, begin.reason), (Begin::Resume { id: B.to_owned() }, BeginReason::Discovered));
     assert_eq!(bound.map(|bound| (bound.id, bound.origin)), Some((B.to_owned(), Origin::Discovered)));
     let (begin, _) = restarted(&["my-wrapper"], &[B]);
     assert_eq!(begin.decision, Begin::Resume { id: A.to_owned() }, "one that another session claimed");
     let (begin, _) = restarted(&["claude"], &[]);
-    assert_eq!(begin.reason, "ambiguous");
+    assert_eq!(begin.reason, BeginReason::Ambiguous);
     let (begin, _) = restarted(&["claude"], &[A, B]);
-    assert_eq!(begin.reason, "no_transcript_yet");
+    assert_eq!(begin.reason, BeginReason::NoTranscriptYet);
 }
 
 #[test]
@@ -186,8 +187,8 @@ fn a_conversation_that_the_operator_named_is_the_bound_one() {
     let mut session = Remembered::new(&fixture, "claude", &["claude", "--resume", A]);
     let first = session.start(&[]);
     assert_eq!(
-        (&*first.begin.reason, first.argv),
-        ("as_typed", ["claude", "--resume", A].map(String::from).into())
+        (first.begin.reason, first.argv),
+        (BeginReason::AsTyped, ["claude", "--resume", A].map(String::from).into())
     );
     assert_eq!(session.bound(), A);
     assert_eq!(session.start(&[]).transcript, Some(transcript));

@@ -6,40 +6,29 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-use crate::choice::Choice;
+use crate::choice::{Choice, choices};
 use crate::decide::Decided;
 use crate::session::{AstrayReason, Origin};
 use crate::time::Timestamp;
 
-/// Why a session is started the way it is, as logs spell it: `resume: id=… reason=…`.
-pub mod reason {
-    /// The bound conversation's transcript is where the agent will look.
-    pub const DATA_PRESENT: &str = "conversation_data_present";
-    /// The transcript cannot be examined; the agent is given the exact id and will say if it is wrong.
-    pub const UNVERIFIED: &str = "transcript_unverified";
-    /// The session never ran and no conversation was named.
-    pub const FRESH: &str = "fresh_session";
-    /// The session ran, but nothing was said in it.
-    pub const NO_TRANSCRIPT_YET: &str = "no_transcript_yet";
-    pub const TRANSCRIPT_GONE: &str = "transcript_gone";
-    /// The session had no id, and what it wrote was found on disk.
-    pub const DISCOVERED: &str = "jsonl_discovery";
-    /// The session had no id, and several transcripts could be its own.
-    pub const AMBIGUOUS: &str = "ambiguous";
-    /// Another session is in this conversation now. Two processes in one would tear its transcript apart.
-    pub const HELD: &str = "held_by_another_session";
-    /// There is a conversation, but the agent has no option to continue it.
-    pub const CANNOT_RESUME: &str = "agent_cannot_resume";
-    /// The operator's own arguments say which conversation.
-    pub const AS_TYPED: &str = "as_typed";
-    /// What the operator runs is no agent that is known.
-    pub const NO_AGENT: &str = "no_agent";
-    /// The configuration calls it an agent, and says nothing of its conversations.
-    pub const NOT_DESCRIBED: &str = "conversations_not_described";
-    /// The conversation was held in another directory, and the agent goes on with it only there.
-    pub const HELD_ELSEWHERE: &str = "held_in_another_directory";
-    /// What the operator runs holds no conversation, such as a login.
-    pub const NO_CONVERSATION: &str = "no_conversation";
+choices! {
+    /// Why a session is started the way it is, as logs spell it: `resume: id=… reason=…`.
+    BeginReason, "reason" {
+        DataPresent = "conversation_data_present": "the bound conversation's transcript is where the agent will look",
+        Unverified = "transcript_unverified": "the transcript cannot be examined; the agent gets the exact id and reports if it is wrong",
+        Fresh = "fresh_session": "the session never ran and no conversation was named",
+        NoTranscriptYet = "no_transcript_yet": "the session ran, but nothing was said in it",
+        TranscriptGone = "transcript_gone": "the transcript is gone",
+        Discovered = "jsonl_discovery": "the session had no id, and what it wrote was found on disk",
+        Ambiguous = "ambiguous": "the session had no id, and several transcripts could be its own",
+        Held = "held_by_another_session": "another session is in this conversation now; two processes in one would tear its transcript apart",
+        CannotResume = "agent_cannot_resume": "there is a conversation, but the agent has no option to continue it",
+        AsTyped = "as_typed": "the operator's own arguments say which conversation",
+        NoAgent = "no_agent": "what the operator runs is no agent that is known",
+        NotDescribed = "conversations_not_described": "the configuration calls it an agent, and says nothing of its conversations",
+        HeldElsewhere = "held_in_another_directory": "the conversation was held in another directory, and the agent continues it only there",
+        NoConversation = "no_conversation": "what the operator runs holds no conversation, such as a login",
+    }
 }
 
 /// What was found where an agent keeps the transcript of a conversation.
@@ -194,7 +183,7 @@ impl<'a> Discovery<'a> {
     }
 
     /// The session's own transcript, if it can be identified; the newest of several that it wrote.
-    pub fn own(&self) -> Decided<Option<&'a TranscriptCandidate>> {
+    pub fn own(&self) -> Decided<Option<&'a TranscriptCandidate>, BeginReason> {
         let mut own: Vec<&TranscriptCandidate> =
             self.candidates.iter().filter(|one| self.may_be_own(one)).collect();
         if own.iter().any(|one| self.is_shown(one)) {
@@ -202,7 +191,7 @@ impl<'a> Discovery<'a> {
         }
         own.sort_by_key(|candidate| Reverse(candidate.modified));
         let found = match own.as_slice() {
-            [] => return Decided::new(None, reason::NO_TRANSCRIPT_YET),
+            [] => return Decided::new(None, BeginReason::NoTranscriptYet),
             [only] if !self.rivals || self.is_shown(only) => only,
             [newest, next, ..]
                 if !self.rivals
@@ -211,9 +200,9 @@ impl<'a> Discovery<'a> {
             {
                 newest
             }
-            _ => return Decided::new(None, reason::AMBIGUOUS),
+            _ => return Decided::new(None, BeginReason::Ambiguous),
         };
-        Decided::new(Some(found), reason::DISCOVERED)
+        Decided::new(Some(found), BeginReason::Discovered)
     }
 }
 
@@ -266,41 +255,43 @@ impl Begin {
 }
 
 /// Decides in which conversation a session is started.
-pub fn begin(facts: &Beginning<'_>) -> Decided<Begin> {
+pub fn begin(facts: &Beginning<'_>) -> Decided<Begin, BeginReason> {
     match (facts.typed, facts.bound) {
-        (Typed::Command, _) => Decided::new(Begin::AsTyped { id: None }, reason::NO_CONVERSATION),
+        (Typed::Command, _) => Decided::new(Begin::AsTyped { id: None }, BeginReason::NoConversation),
         (_, Some(bound)) => go_on(facts, bound),
         (_, None) if !facts.described && *facts.typed == Typed::Nothing => {
-            fresh(facts, reason::NOT_DESCRIBED)
+            fresh(facts, BeginReason::NotDescribed)
         }
         (_, None) if facts.started_before => search(facts),
-        (_, None) => anew(facts, reason::FRESH),
+        (_, None) => anew(facts, BeginReason::Fresh),
     }
 }
 
-fn go_on(facts: &Beginning<'_>, bound: BoundConversation<'_>) -> Decided<Begin> {
+fn go_on(facts: &Beginning<'_>, bound: BoundConversation<'_>) -> Decided<Begin, BeginReason> {
     let id = bound.id.to_owned();
     let named_it = matches!(facts.typed, Typed::Conversation(Some(typed)) if typed == bound.id);
     match bound.located {
-        _ if bound.held => fresh(facts, reason::HELD),
-        _ if bound.out_of_reach => fresh(facts, reason::HELD_ELSEWHERE),
-        Located::Found(_) | Located::Unknown(_) if !facts.can_resume => fresh(facts, reason::CANNOT_RESUME),
-        Located::Found(_) => Decided::new(Begin::Resume { id }, reason::DATA_PRESENT),
-        Located::Unknown(_) => Decided::new(Begin::Resume { id }, reason::UNVERIFIED),
+        _ if bound.held => fresh(facts, BeginReason::Held),
+        _ if bound.out_of_reach => fresh(facts, BeginReason::HeldElsewhere),
+        Located::Found(_) | Located::Unknown(_) if !facts.can_resume => {
+            fresh(facts, BeginReason::CannotResume)
+        }
+        Located::Found(_) => Decided::new(Begin::Resume { id }, BeginReason::DataPresent),
+        Located::Unknown(_) => Decided::new(Begin::Resume { id }, BeginReason::Unverified),
         // Nothing was said yet in what the operator asked for, such as a fork: it is asked for once more.
         Located::Missing if named_it && !bound.seen => {
-            Decided::new(Begin::AsTyped { id: Some(id) }, reason::AS_TYPED)
+            Decided::new(Begin::AsTyped { id: Some(id) }, BeginReason::AsTyped)
         }
         // A wrapper may not have passed the id on that was made for it.
         Located::Missing
             if facts.wrapped
                 && !bound.seen
-                && facts.discovery().own().reason != reason::NO_TRANSCRIPT_YET =>
+                && facts.discovery().own().reason != BeginReason::NoTranscriptYet =>
         {
             search(facts)
         }
         Located::Missing => {
-            let reason = if bound.seen { reason::TRANSCRIPT_GONE } else { reason::NO_TRANSCRIPT_YET };
+            let reason = if bound.seen { BeginReason::TranscriptGone } else { BeginReason::NoTranscriptYet };
             match facts.minted {
                 Some(_) => Decided::new(
                     Begin::Restart { id, first_message: FirstMessage::left_out_if(bound.seen) },
@@ -313,26 +304,28 @@ fn go_on(facts: &Beginning<'_>, bound: BoundConversation<'_>) -> Decided<Begin> 
 }
 
 /// A session that ran, and whose conversation's id was never learned.
-fn search(facts: &Beginning<'_>) -> Decided<Begin> {
+fn search(facts: &Beginning<'_>) -> Decided<Begin, BeginReason> {
     let Decided { decision, reason } = facts.discovery().own();
     match decision {
-        None if reason == reason::NO_TRANSCRIPT_YET => anew(facts, reason::NO_TRANSCRIPT_YET),
-        _ if !facts.can_resume => fresh(facts, reason::CANNOT_RESUME),
-        None => fresh(facts, reason::AMBIGUOUS),
-        Some(own) => Decided::new(Begin::Resume { id: own.id.clone() }, reason::DISCOVERED),
+        None if reason == BeginReason::NoTranscriptYet => anew(facts, BeginReason::NoTranscriptYet),
+        _ if !facts.can_resume => fresh(facts, BeginReason::CannotResume),
+        None => fresh(facts, BeginReason::Ambiguous),
+        Some(own) => Decided::new(Begin::Resume { id: own.id.clone() }, BeginReason::Discovered),
     }
 }
 
 /// Nothing is known to go on with: what the operator typed counts, if it says anything.
-fn anew(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
+fn anew(facts: &Beginning<'_>, reason: BeginReason) -> Decided<Begin, BeginReason> {
     match facts.typed {
-        Typed::Conversation(id) => Decided::new(Begin::AsTyped { id: id.clone() }, reason::AS_TYPED),
-        Typed::Latest if !facts.started_before => Decided::new(Begin::AsTyped { id: None }, reason::AS_TYPED),
+        Typed::Conversation(id) => Decided::new(Begin::AsTyped { id: id.clone() }, BeginReason::AsTyped),
+        Typed::Latest if !facts.started_before => {
+            Decided::new(Begin::AsTyped { id: None }, BeginReason::AsTyped)
+        }
         Typed::Nothing | Typed::Command | Typed::Latest => fresh(facts, reason),
     }
 }
 
-fn fresh(facts: &Beginning<'_>, reason: &'static str) -> Decided<Begin> {
+fn fresh(facts: &Beginning<'_>, reason: BeginReason) -> Decided<Begin, BeginReason> {
     let minted = facts.minted.map(str::to_owned);
     Decided::new(
         Begin::Fresh { minted, first_message: FirstMessage::left_out_if(facts.started_before) },
@@ -395,14 +388,14 @@ pub fn follow(bound: Option<&str>, arrival: Arrival, sightings: Vec<Sighting>) -
             Decided::new(Follow::Astray(best, reason), reason.meaning())
         }
         (Some(best), Some(next)) if best.origin == Origin::Discovered && next.origin == best.origin => {
-            Decided::new(Follow::Refuse(best), reason::AMBIGUOUS)
+            Decided::new(Follow::Refuse(best), BeginReason::Ambiguous.as_str())
         }
         (Some(best), _) => {
             let seen = match best.origin {
                 Origin::Hook => "the agent reported it",
                 Origin::OpenFile => "the agent has it open",
                 Origin::Inferred => "it was inferred from the file that the agent wrote while it was working",
-                _ => reason::DISCOVERED,
+                _ => BeginReason::Discovered.as_str(),
             };
             Decided::new(Follow::Bind(best), seen)
         }

@@ -8,14 +8,14 @@ use crate::status::{Ending, Kept};
 
 /// A decision and why it fell that way. The reason is what logs, `abide explain` and the tests read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided<T> {
+pub struct Decided<T, R = Cow<'static, str>> {
     pub decision: T,
-    pub reason: Cow<'static, str>,
+    pub reason: R,
 }
 
-impl<T> Decided<T> {
+impl<T, R> Decided<T, R> {
     /// `decision`, for `reason`.
-    pub fn new(decision: T, reason: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(decision: T, reason: impl Into<R>) -> Self {
         Self { decision, reason: reason.into() }
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use abide_agents::{Agent, Begin, Prepared, Situation, Typed};
-use abide_model::conversation::reason;
+use abide_model::conversation::BeginReason;
 use abide_model::session::Setup;
 use abide_model::{Conversation, Extra, Instance, Session};
 use abide_store::Store;
@@ -38,7 +38,7 @@ pub(crate) fn prepare(
     env: &mut BTreeMap<OsString, OsString>,
 ) -> Result<Option<PreparedLaunch>, EngineError> {
     let Some(name) = &session.agent else {
-        log(instance, session, None, reason::NO_AGENT, "");
+        log(instance, session, None, BeginReason::NoAgent, "");
         return Ok(None);
     };
     let described = ctx.settings.agents.get(name.as_str());
@@ -140,7 +140,7 @@ pub(crate) fn refuse_open(store: &Store, instance: &Instance) -> Result<(), Engi
 }
 
 /// The line that every start writes.
-fn log(instance: &Instance, session: &Session, resumed: Option<&str>, reason: &str, why: &str) {
+fn log(instance: &Instance, session: &Session, resumed: Option<&str>, reason: BeginReason, why: &str) {
     let resumed = resumed.map_or_else(|| "none".to_owned(), |id| format!("id={id}"));
     tracing::info!(instance = %instance.id, session = %session.id, why, "resume: {resumed} reason={reason}");
 }
@@ -260,7 +260,7 @@ impl SessionStart<'_> {
             _ => None,
         };
         let why = prepared.unverified.as_deref().unwrap_or_default();
-        log(self.instance, self.session, resumed, &prepared.begin.reason, why);
+        log(self.instance, self.session, resumed, prepared.begin.reason, why);
         let bound = binding(prepared);
         self.ctx.store.update(instance, |now| -> Result<(), EngineError> {
             if let Some(own) = now.sessions.iter_mut().find(|own| own.id == session) {
@@ -335,26 +335,26 @@ impl EarlierRuns {
 /// What the operator should know about how the session `name` was started.
 fn notice(name: &str, earlier: EarlierRuns, prepared: &Prepared) -> Option<String> {
     let choose = "`abide conversations` lists them, `abide load --adopt ID` continues one";
-    match &*prepared.begin.reason {
+    match prepared.begin.reason {
         _ if prepared.torn => {
             Some(format!("the last record of {name}'s transcript is incomplete; {name} continues without it"))
         }
-        reason::AMBIGUOUS => Some(format!(
+        BeginReason::Ambiguous => Some(format!(
             "more than one conversation could belong to {name}, so it starts a new one; {choose}"
         )),
-        reason::HELD => {
+        BeginReason::Held => {
             Some(format!("another session uses {name}'s conversation now, so it starts a new one; {choose}"))
         }
-        reason::TRANSCRIPT_GONE => {
+        BeginReason::TranscriptGone => {
             Some(format!("the transcript of {name}'s conversation is gone, so it starts a new one; {choose}"))
         }
-        reason::HELD_ELSEWHERE => Some(format!(
+        BeginReason::HeldElsewhere => Some(format!(
             "{name} can only continue a conversation in its original directory, so it starts a new one; {choose}"
         )),
-        reason::CANNOT_RESUME => {
+        BeginReason::CannotResume => {
             Some(format!("{name} has no option to resume a conversation, so it starts a new one"))
         }
-        reason::NOT_DESCRIBED if earlier == EarlierRuns::Some => Some(format!(
+        BeginReason::NotDescribed if earlier == EarlierRuns::Some => Some(format!(
             "abide does not know how {name} resumes a conversation, so it starts a new one; set `agents.{name}.resume` and `agents.{name}.id` in the configuration"
         )),
         _ => None,

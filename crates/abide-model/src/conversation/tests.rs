@@ -49,14 +49,14 @@ fn candidate(id: &str, cwd: &str, modified: i64) -> TranscriptCandidate {
     }
 }
 
-fn decided(facts: &Beginning<'_>) -> (Begin, String) {
+fn decided(facts: &Beginning<'_>) -> (Begin, BeginReason) {
     let Decided { decision, reason } = begin(facts);
-    (decision, reason.into_owned())
+    (decision, reason)
 }
 
 #[track_caller]
-fn expect(facts: &Beginning<'_>, decision: Begin, reason: &str) {
-    assert_eq!(decided(facts), (decision, reason.to_owned()));
+fn expect(facts: &Beginning<'_>, decision: Begin, reason: BeginReason) {
+    assert_eq!(decided(facts), (decision, reason));
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn a_first_start_is_fresh_whatever_lies_on_disk() {
     let candidates = [candidate("a", "/proj", 200)];
     let first = Beginning { started_before: false, candidates: &candidates, ..restarted() };
     let anew = |minted: Option<&str>| Begin::Fresh { minted: minted.map(str::to_owned), first_message: Said };
-    expect(&first, anew(Some(NEW)), "fresh_session");
-    expect(&Beginning { minted: None, ..first }, anew(None), "fresh_session");
+    expect(&first, anew(Some(NEW)), BeginReason::Fresh);
+    expect(&Beginning { minted: None, ..first }, anew(None), BeginReason::Fresh);
 }
 
 #[test]
@@ -76,16 +76,16 @@ fn a_bound_conversation_is_gone_on_with_by_what_is_known_of_its_transcript() {
     let again = |first_message| Begin::Restart { id: OLD.to_owned(), first_message };
     let none = Begin::Fresh { minted: None, first_message: LeftOut };
     for (located, seen, minted, can_resume, decision, reason) in [
-        (&found, true, Some(NEW), true, resume(OLD), "conversation_data_present"),
-        (&found, false, None, true, resume(OLD), "conversation_data_present"),
-        (&unknown, false, Some(NEW), true, resume(OLD), "transcript_unverified"),
-        (&unknown, false, None, true, resume(OLD), "transcript_unverified"),
-        (&missing, false, Some(NEW), true, again(Said), "no_transcript_yet"),
-        (&missing, true, Some(NEW), true, again(LeftOut), "transcript_gone"),
-        (&missing, false, None, true, none.clone(), "no_transcript_yet"),
-        (&missing, true, None, true, none.clone(), "transcript_gone"),
-        (&found, true, None, false, none.clone(), "agent_cannot_resume"),
-        (&unknown, false, None, false, none, "agent_cannot_resume"),
+        (&found, true, Some(NEW), true, resume(OLD), BeginReason::DataPresent),
+        (&found, false, None, true, resume(OLD), BeginReason::DataPresent),
+        (&unknown, false, Some(NEW), true, resume(OLD), BeginReason::Unverified),
+        (&unknown, false, None, true, resume(OLD), BeginReason::Unverified),
+        (&missing, false, Some(NEW), true, again(Said), BeginReason::NoTranscriptYet),
+        (&missing, true, Some(NEW), true, again(LeftOut), BeginReason::TranscriptGone),
+        (&missing, false, None, true, none.clone(), BeginReason::NoTranscriptYet),
+        (&missing, true, None, true, none.clone(), BeginReason::TranscriptGone),
+        (&found, true, None, false, none.clone(), BeginReason::CannotResume),
+        (&unknown, false, None, false, none, BeginReason::CannotResume),
     ] {
         let bound = Some(BoundConversation { id: OLD, located, seen, held: false, out_of_reach: false });
         expect(&Beginning { bound, minted, can_resume, ..restarted() }, decision, reason);
@@ -101,10 +101,10 @@ fn a_session_without_an_id_takes_the_one_transcript_that_can_be_its_own() {
         candidate("before", "/proj", STARTED - 1),
     ];
     let facts = Beginning { candidates: &candidates, claimed: &["claimed"], ..restarted() };
-    expect(&facts, resume("own"), "jsonl_discovery");
+    expect(&facts, resume("own"), BeginReason::Discovered);
     let all = ["claimed", "own"];
-    expect(&Beginning { claimed: &all, ..facts }, fresh(), "no_transcript_yet");
-    expect(&Beginning { can_resume: false, ..facts }, fresh(), "agent_cannot_resume");
+    expect(&Beginning { claimed: &all, ..facts }, fresh(), BeginReason::NoTranscriptYet);
+    expect(&Beginning { can_resume: false, ..facts }, fresh(), BeginReason::CannotResume);
 }
 
 #[test]
@@ -112,12 +112,12 @@ fn several_transcripts_are_ambiguous_unless_a_wrapper_explains_them_and_then_the
     let candidates =
         [candidate("a", "/proj", 200), candidate("b", "/proj", 300), candidate("foreign", "/other", 900)];
     let facts = Beginning { candidates: &candidates, ..restarted() };
-    expect(&facts, fresh(), "ambiguous");
+    expect(&facts, fresh(), BeginReason::Ambiguous);
     let wrapped = Beginning { wrapped: true, ..facts };
-    expect(&wrapped, resume("b"), "jsonl_discovery");
-    expect(&Beginning { claimed: &["b"], ..wrapped }, resume("a"), "jsonl_discovery");
+    expect(&wrapped, resume("b"), BeginReason::Discovered);
+    expect(&Beginning { claimed: &["b"], ..wrapped }, resume("a"), BeginReason::Discovered);
     let same = [candidate("a", "/proj", 200), candidate("b", "/proj", 200)];
-    expect(&Beginning { candidates: &same, ..wrapped }, fresh(), "ambiguous");
+    expect(&Beginning { candidates: &same, ..wrapped }, fresh(), BeginReason::Ambiguous);
 }
 
 #[test]
@@ -132,18 +132,18 @@ fn an_id_that_a_wrapper_did_not_pass_on_gives_way_to_what_was_written() {
     });
     let facts = Beginning { bound, candidates: &candidates, ..restarted() };
     let again = Begin::Restart { id: OLD.to_owned(), first_message: Said };
-    expect(&facts, again.clone(), "no_transcript_yet");
+    expect(&facts, again.clone(), BeginReason::NoTranscriptYet);
     let wrapped = Beginning { wrapped: true, ..facts };
-    expect(&wrapped, resume("b"), "jsonl_discovery");
-    expect(&Beginning { claimed: &["a", "b"], ..wrapped }, again, "no_transcript_yet");
+    expect(&wrapped, resume("b"), BeginReason::Discovered);
+    expect(&Beginning { claimed: &["a", "b"], ..wrapped }, again, BeginReason::NoTranscriptYet);
 }
 
 #[test]
 fn one_transcript_that_two_sessions_could_have_written_is_taken_by_neither() {
     let candidates = [candidate("own", "/proj", 300)];
     let facts = Beginning { candidates: &candidates, rivals: true, ..restarted() };
-    expect(&facts, fresh(), "ambiguous");
-    expect(&Beginning { wrapped: true, ..facts }, fresh(), "ambiguous");
+    expect(&facts, fresh(), BeginReason::Ambiguous);
+    expect(&Beginning { wrapped: true, ..facts }, fresh(), BeginReason::Ambiguous);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_conversation_that_another_session_is_in_is_left_to_it() {
             held: true,
             out_of_reach: false,
         });
-        expect(&Beginning { bound, ..restarted() }, fresh(), "held_by_another_session");
+        expect(&Beginning { bound, ..restarted() }, fresh(), BeginReason::Held);
     }
 }
 
@@ -166,8 +166,8 @@ fn what_was_asked_for_and_never_spoken_to_is_asked_for_again() {
     let located = Located::Missing;
     let as_typed = Begin::AsTyped { id: Some(OLD.to_owned()) };
     for (seen, decision, reason) in [
-        (false, as_typed, "as_typed"),
-        (true, Begin::Restart { id: OLD.to_owned(), first_message: LeftOut }, "transcript_gone"),
+        (false, as_typed, BeginReason::AsTyped),
+        (true, Begin::Restart { id: OLD.to_owned(), first_message: LeftOut }, BeginReason::TranscriptGone),
     ] {
         let bound =
             Some(BoundConversation { id: OLD, located: &located, seen, held: false, out_of_reach: false });
@@ -235,16 +235,16 @@ fn what_the_operator_typed_counts_until_something_better_is_known() {
     let as_typed = |id: Option<&str>| Begin::AsTyped { id: id.map(str::to_owned) };
     for started_before in [false, true] {
         let facts = Beginning { started_before, ..restarted() };
-        expect(&Beginning { typed: &named, ..facts }, as_typed(Some("typed")), "as_typed");
-        expect(&Beginning { typed: &latest, ..facts }, as_typed(None), "as_typed");
+        expect(&Beginning { typed: &named, ..facts }, as_typed(Some("typed")), BeginReason::AsTyped);
+        expect(&Beginning { typed: &latest, ..facts }, as_typed(None), BeginReason::AsTyped);
     }
     let candidates = [candidate("own", "/proj", 200)];
     let later = Beginning { typed: &latest, candidates: &candidates, ..restarted() };
-    expect(&later, resume("own"), "jsonl_discovery");
+    expect(&later, resume("own"), BeginReason::Discovered);
     let located = Located::Found("/t".into());
     let bound =
         Some(BoundConversation { id: OLD, located: &located, seen: true, held: false, out_of_reach: false });
-    expect(&Beginning { bound, ..later }, resume(OLD), "conversation_data_present");
+    expect(&Beginning { bound, ..later }, resume(OLD), BeginReason::DataPresent);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_command_that_is_no_conversation_runs_as_it_is() {
         Some(BoundConversation { id: OLD, located: &located, seen: true, held: false, out_of_reach: false });
     for bound in [None, bound] {
         let facts = Beginning { typed: &Typed::Command, bound, ..restarted() };
-        expect(&facts, Begin::AsTyped { id: None }, "no_conversation");
+        expect(&facts, Begin::AsTyped { id: None }, BeginReason::NoConversation);
     }
 }
 
@@ -291,10 +291,10 @@ fn a_transcript_that_was_begun_before_the_first_turn_does_not_belong_to_this_ses
     let own = candidate("own", "/proj", 900);
     let both = [early.clone(), own];
     let at = |turn| Beginning { first_turn: turn, candidates: &both, ..restarted() };
-    expect(&at(FirstTurn::NotYet), fresh(), "no_transcript_yet");
-    expect(&at(FirstTurn::Unknown), fresh(), "no_transcript_yet");
-    expect(&at(FirstTurn::At(Timestamp(800))), resume("own"), "jsonl_discovery");
-    expect(&at(FirstTurn::At(Timestamp(120))), fresh(), "ambiguous");
+    expect(&at(FirstTurn::NotYet), fresh(), BeginReason::NoTranscriptYet);
+    expect(&at(FirstTurn::Unknown), fresh(), BeginReason::NoTranscriptYet);
+    expect(&at(FirstTurn::At(Timestamp(800))), resume("own"), BeginReason::Discovered);
+    expect(&at(FirstTurn::At(Timestamp(120))), fresh(), BeginReason::Ambiguous);
 }
 
 #[test]
@@ -302,13 +302,13 @@ fn the_words_on_its_screen_say_which_transcript_is_a_sessions_own_also_beside_a_
     let both = [candidate("mine", "/proj", 300), candidate("rivals", "/proj", 400)];
     let shown = ["mine".to_owned()];
     let facts = Beginning { candidates: &both, rivals: true, ..restarted() };
-    expect(&facts, fresh(), "ambiguous");
-    expect(&Beginning { shown: &shown, ..facts }, resume("mine"), "jsonl_discovery");
+    expect(&facts, fresh(), BeginReason::Ambiguous);
+    expect(&Beginning { shown: &shown, ..facts }, resume("mine"), BeginReason::Discovered);
     expect(
         &Beginning { shown: &shown, first_turn: FirstTurn::Unknown, ..facts },
         resume("mine"),
-        "jsonl_discovery",
+        BeginReason::Discovered,
     );
     let all = ["mine".to_owned(), "rivals".to_owned()];
-    expect(&Beginning { shown: &all, ..facts }, fresh(), "ambiguous");
+    expect(&Beginning { shown: &all, ..facts }, fresh(), BeginReason::Ambiguous);
 }
