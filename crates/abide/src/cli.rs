@@ -49,13 +49,21 @@ pub enum Verb {
     Eject(commands::eject::Args),
     Leave(commands::leave::Args),
     Prune(commands::prune::Args),
-    Trash(commands::trash::Args),
-    Workspace(commands::workspace::Args),
-    Config(commands::config::Args),
+    /// List, restore or delete removed instances
+    #[command(subcommand, after_long_help = commands::trash::EXAMPLES)]
+    Trash(commands::trash::TrashVerb),
+    /// Name directories and give them settings
+    #[command(subcommand, after_long_help = commands::workspace::EXAMPLES)]
+    Workspace(commands::workspace::WorkspaceVerb),
+    /// Read and change settings
+    #[command(subcommand, after_long_help = commands::config::EXAMPLES)]
+    Config(commands::config::ConfigVerb),
     Doctor(commands::doctor::Args),
     Explain(commands::explain::Args),
     Upgrade(commands::upgrade::Args),
-    Service(commands::service::Args),
+    /// Resume interrupted instances when the machine starts
+    #[command(subcommand, after_long_help = commands::service::EXAMPLES)]
+    Service(commands::service::ServiceVerb),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
 }

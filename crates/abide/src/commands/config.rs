@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, TableTone};
 
-const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   abide config list                            every setting with its value
   abide config get trash.keep_days
@@ -20,16 +20,8 @@ Examples:
   abide config path                            where the file is
   abide config reference                       what every setting means";
 
-/// Read and change settings
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: ConfigVerb,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum ConfigVerb {
+pub enum ConfigVerb {
     /// List every setting with its value and where that comes from
     List {
         /// Print JSON
@@ -59,9 +51,9 @@ enum ConfigVerb {
     Reference,
 }
 
-pub fn run(args: Args, context: &mut Context) -> VerbResult {
+pub fn run(verb: ConfigVerb, context: &mut Context) -> VerbResult {
     let config = &context.config;
-    match args.verb {
+    match verb {
         ConfigVerb::List { json } => list(json, context),
         ConfigVerb::Get { key } => {
             let entry = config.get(&key)?;

@@ -7,7 +7,7 @@ use super::linger;
 use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
 
-const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   abide service install    run `abide resume --all` after every reboot
   abide service remove
@@ -19,16 +19,8 @@ last logout ends what it resumed. So if linger is off, it asks; `--linger yes` t
 Instances that you stopped are resumed too. The service stores the current PATH, SHELL, ABIDE_HOME and XDG_CONFIG_HOME; \
 install it again after you change one of them.";
 
-/// Resume interrupted instances when the machine starts
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: ServiceVerb,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum ServiceVerb {
+pub enum ServiceVerb {
     /// Install and enable the service
     Install {
         /// Whether to turn on linger if it is off
@@ -39,9 +31,9 @@ enum ServiceVerb {
     Remove,
 }
 
-pub fn run(args: Args, context: &mut Context) -> VerbResult {
+pub fn run(verb: ServiceVerb, context: &mut Context) -> VerbResult {
     let (config_home, login) = (context.config_home()?, Login::here());
-    match args.verb {
+    match verb {
         ServiceVerb::Install { linger } => {
             if !settle_linger(&login, linger, context)? {
                 return context

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, TableTone};
 
-const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   abide trash list
   abide trash show k7p9
@@ -23,16 +23,8 @@ Examples:
   abide trash empty --dry-run     list what would be deleted
   abide trash empty --yes         do not ask";
 
-/// List, restore or delete removed instances
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: TrashVerb,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum TrashVerb {
+pub enum TrashVerb {
     /// List the trash
     List {
         /// Print JSON
@@ -79,8 +71,8 @@ struct TrashRow {
     damaged: Option<String>,
 }
 
-pub fn run(args: Args, context: &mut Context) -> VerbResult {
-    match args.verb {
+pub fn run(verb: TrashVerb, context: &mut Context) -> VerbResult {
+    match verb {
         TrashVerb::List { json } => list(json, context),
         TrashVerb::Show { target, json } => show(&target, json, context),
         TrashVerb::Restore { target } => restore(&target, context),

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::error::{CommandError, VerbResult};
 use crate::print::{Table, TableTone};
 
-const EXAMPLES: &str = "\
+pub const EXAMPLES: &str = "\
 Examples:
   abide workspace create shop                              this directory, as `shop`
   abide workspace create shop ~/shop --agent codex --policy keep
@@ -20,16 +20,8 @@ Examples:
   abide workspace show shop
   abide workspace remove shop                              deletes its file, not the directory";
 
-/// Name directories and give them settings
-#[derive(Debug, clap::Args)]
-#[command(after_long_help = EXAMPLES)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: WorkspaceVerb,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum WorkspaceVerb {
+pub enum WorkspaceVerb {
     /// List workspaces
     List {
         /// Print JSON
@@ -68,7 +60,7 @@ enum WorkspaceVerb {
 }
 
 #[derive(Debug, clap::Args)]
-struct Changes {
+pub struct Changes {
     /// What happens when an instance's last session ends: ask, keep or clean
     #[arg(long, value_name = "POLICY", value_parser = super::choice::<Policy>(), hide_possible_values = true)]
     policy: Option<Policy>,
@@ -178,8 +170,8 @@ impl WorkspaceRow {
     }
 }
 
-pub fn run(args: Args, context: &mut Context) -> VerbResult {
-    match args.verb {
+pub fn run(verb: WorkspaceVerb, context: &mut Context) -> VerbResult {
+    match verb {
         WorkspaceVerb::List { json } => list(json, context),
         WorkspaceVerb::Show { name } => {
             context.config.workspace(&name)?;
