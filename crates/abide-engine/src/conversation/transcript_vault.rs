@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use abide_agents::Agent;
 use abide_agents::argv::is_plain_id;
 use abide_model::SessionId;
+use abide_sys::untrusted;
 
 use self::log::{Compare, Compared};
 
@@ -40,7 +41,8 @@ pub(crate) struct Vault<'a> {
 }
 
 impl<'a> Vault<'a> {
-    /// The vault of conversation `id`; `None` if that cannot be the name of anything.
+    /// The vault of conversation `id`; `None` if that cannot be the name of anything, or if the agent's directory should be in the
+    /// instance's and leads out of it: a container can make it a link to the operator's.
     pub fn of(
         instance_dir: &Path,
         session: SessionId,
@@ -50,7 +52,10 @@ impl<'a> Vault<'a> {
     ) -> Option<Self> {
         let root = fs::canonicalize(config_dir).unwrap_or_else(|_| config_dir.to_owned());
         let dir = instance_dir.join(VAULT).join(session.to_string()).join(id);
-        is_plain_id(id).then_some(Self { dir, agent, id, root })
+        let real = fs::canonicalize(instance_dir);
+        let is_inside = root.starts_with(instance_dir) || real.is_ok_and(|real| root.starts_with(real));
+        let stays = !config_dir.starts_with(instance_dir) || is_inside;
+        (is_plain_id(id) && stays).then_some(Self { dir, agent, id, root })
     }
 
     /// Keeps what there is of the conversation of `transcript` now, in files that nothing which happens to the agent's own
@@ -131,7 +136,7 @@ impl<'a> Vault<'a> {
                     restored.beside.push(move_beside(&target)?);
                 }
                 restored.missing = true;
-                make_dirs(target.parent().unwrap_or(&self.root))?;
+                self.make_dirs_inside(target.parent().unwrap_or(&self.root))?;
                 return copy(&longest, &target);
             }
         }
@@ -156,6 +161,20 @@ impl<'a> Vault<'a> {
         }
         restored.beside.push(beside);
         Ok(())
+    }
+
+    /// Makes `dir` in the agent's directory, unless a link on the way leads out of it.
+    fn make_dirs_inside(&self, dir: &Path) -> io::Result<()> {
+        let there = dir.ancestors().find(|dir| dir.symlink_metadata().is_ok()).unwrap_or(dir);
+        let real = fs::canonicalize(there)?;
+        if !real.starts_with(&self.root) && !self.root.starts_with(&real) {
+            return Err(io::Error::other(format!(
+                "{} leads out of {}",
+                there.display(),
+                self.root.display()
+            )));
+        }
+        make_dirs(dir)
     }
 
     /// The plain files at or below `path`, without those that only say that the agent runs; none if nothing is there.
@@ -228,9 +247,10 @@ fn copy_if_grown(file: &Path, kept: &Path) -> io::Result<()> {
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let temporary = with_suffix(to, UNFINISHED);
     let copied = || -> io::Result<()> {
-        let mut source = File::open(from)?;
-        let mut options = File::options();
-        let mut target = options.write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        let mut source = untrusted::open(from)?;
+        // What a crash left of an earlier copy, or a container put there.
+        let _ = fs::remove_file(&temporary);
+        let mut target = File::options().write(true).create_new(true).mode(0o600).open(&temporary)?;
         target.set_permissions(fs::Permissions::from_mode(0o600))?;
         io::copy(&mut source, &mut target)?;
         target.set_modified(source.metadata()?.modified()?)?;

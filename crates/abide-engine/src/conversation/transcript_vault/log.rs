@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use abide_sys::untrusted;
 use serde::de::IgnoredAny;
 
 /// How a file compares with the copy of it.
@@ -40,7 +41,7 @@ pub(super) fn is_log(path: &Path) -> bool {
 
 /// Compares `file` with the `copy` of it.
 pub(super) fn compare(file: &Path, copy: &Path, how: Compare) -> io::Result<Compared> {
-    let (mut file, mut copy) = (File::open(file)?, File::open(copy)?);
+    let (mut file, mut copy) = (untrusted::open(file)?, untrusted::open(copy)?);
     let (theirs, ours) = (file.metadata()?.len(), copy.metadata()?.len());
     let common = theirs.min(ours);
     let ranges = match how {
@@ -87,7 +88,7 @@ fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Whether every line of `file` is a record. The last one may be cut: agents pass over that.
 pub(super) fn is_sound(file: &Path) -> io::Result<bool> {
-    let mut lines = BufReader::new(File::open(file)?);
+    let mut lines = BufReader::new(untrusted::open(file)?);
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -104,7 +105,7 @@ pub(super) fn is_sound(file: &Path) -> io::Result<bool> {
 
 /// Appends to `copy` what `file` has beyond it. Cut short by a crash, it is a shorter copy, and still one.
 pub(super) fn append(file: &Path, copy: &Path) -> io::Result<()> {
-    let (mut from, mut to) = (File::open(file)?, File::options().append(true).open(copy)?);
+    let (mut from, mut to) = (untrusted::open(file)?, File::options().append(true).open(copy)?);
     from.seek(SeekFrom::Start(to.metadata()?.len()))?;
     io::copy(&mut from, &mut to)?;
     to.sync_data()?;

@@ -191,3 +191,50 @@ fn an_id_that_is_a_path_has_no_vault() {
         );
     }
 }
+
+/// What a container has put into its home in place of directories and files, before the vault puts a transcript back there.
+#[test]
+fn a_transcript_is_not_put_back_through_a_link_that_leads_elsewhere() {
+    let kept = Kept::new();
+    kept.keep();
+    let (elsewhere, config) = (kept.root.path().join("elsewhere"), kept.root.path().join("config"));
+    fs::create_dir_all(elsewhere.join("p")).unwrap();
+    fs::write(elsewhere.join("file"), "the operator's").unwrap();
+
+    fs::remove_dir_all(config.join("projects")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, config.join("projects")).unwrap();
+    assert!(kept.vault().restore(kept.root.path(), &BTreeMap::new()).is_err());
+    assert_eq!(fs::read_dir(elsewhere.join("p")).unwrap().count(), 0);
+
+    fs::remove_file(config.join("projects")).unwrap();
+    fs::create_dir_all(config.join("projects/p")).unwrap();
+    let unfinished = with_suffix(&kept.transcript, UNFINISHED);
+    std::os::unix::fs::symlink(elsewhere.join("file"), unfinished).unwrap();
+    kept.restore();
+    assert_eq!(fs::read_to_string(elsewhere.join("file")).unwrap(), "the operator's");
+    assert_eq!(kept.read(), "1\n");
+}
+
+#[test]
+fn a_directory_of_an_instance_that_is_a_link_out_of_it_has_no_vault() {
+    let kept = Kept::new();
+    let (instance_dir, config) = (kept.root.path().join("instance_dir"), kept.root.path().join("config"));
+    fs::create_dir_all(instance_dir.join("home/.claude")).unwrap();
+    std::os::unix::fs::symlink(&config, instance_dir.join("home/.codex")).unwrap();
+    let vault = |name: &str| {
+        Vault::of(&instance_dir, SessionId(1), kept.agent, &instance_dir.join("home").join(name), ID)
+            .is_some()
+    };
+    assert!(vault(".claude") && vault(".not-there"));
+    assert!(!vault(".codex"));
+}
+
+#[test]
+fn what_a_link_in_place_of_a_transcript_leads_to_is_not_kept() {
+    let kept = Kept::new();
+    let secret = kept.root.path().join("secret");
+    fs::write(&secret, "secret").unwrap();
+    fs::remove_file(&kept.transcript).unwrap();
+    std::os::unix::fs::symlink(&secret, &kept.transcript).unwrap();
+    assert!(copy(&kept.transcript, &kept.root.path().join("copied")).is_err());
+}
