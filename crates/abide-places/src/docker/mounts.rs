@@ -70,8 +70,16 @@ pub(super) fn check(owner: &Owner, wanted: &BringUp<'_>, binds: &[Bind]) -> Resu
     }
     let home = resolved(&owner.home);
     let shared = wanted.instance.recipe.mounts.iter().filter(|mount| mount.isolation == Isolation::Shared);
-    for mount in shared {
+    for mount in shared.clone() {
         let source = resolved(&mount.source);
+        let writable = shared.clone().filter(|other| !other.read_only && other.source != mount.source);
+        if source != mount.source && writable.into_iter().any(|other| mount.source.starts_with(&other.source))
+        {
+            return refuse(
+                &mount.source,
+                "it is behind a link where a container can make links; put the directory itself there",
+            );
+        }
         if overlap(&source, &home) {
             return refuse(
                 &mount.source,

@@ -84,6 +84,7 @@ fn what_must_not_be_seen_inside_is_refused_by_name() {
         let programs = path("elsewhere");
         wanted.programs = &programs;
         mounts::prepare(&wanted).unwrap();
+        fs::write(instance_dir.join("run/keeper.json"), "").unwrap();
         mounts::check(&owner, &wanted, &mounts::binds(&wanted).unwrap()).err().map(|error| error.to_string())
     };
     assert_eq!(refusal("user/work", "/work".into()), None);
@@ -102,4 +103,24 @@ fn what_must_not_be_seen_inside_is_refused_by_name() {
         let refused = refusal(source, target).unwrap_or_default();
         assert!(refused.contains(why), "{source}: {refused}");
     }
+}
+
+#[test]
+fn what_a_container_made_a_link_out_of_is_not_mounted() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("project/data")).unwrap();
+    fs::create_dir_all(root.join("secrets")).unwrap();
+    let shared =
+        |path: PathBuf, target: &str| Mount { source: path, target: target.into(), ..Mount::default() };
+    let instance =
+        instance(vec![shared(root.join("project"), "/project"), shared(root.join("project/data"), "/data")]);
+    let recipe = ContainerRecipe::default();
+    let instance_dir = root.join("home/instances/i");
+    let check = || mounts::check(&owner(root.join("home")), &wanted(&instance, &recipe, &instance_dir), &[]);
+    check().unwrap();
+    fs::remove_dir(root.join("project/data")).unwrap();
+    std::os::unix::fs::symlink("../secrets", root.join("project/data")).unwrap();
+    let why = check().unwrap_err().to_string();
+    assert!(why.contains("project/data: it is behind a link"), "{why}");
 }
