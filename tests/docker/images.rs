@@ -26,6 +26,7 @@ on_each_engine! {
     a_base_that_cannot_be_had_is_an_error_that_names_it,
     a_build_that_fails_shows_its_last_lines_and_leaves_nothing,
     an_agent_is_installed_at_its_version_where_the_image_lacks_it,
+    the_default_role_installs_git_where_its_image_lacks_it,
     a_projects_devcontainer_is_a_role,
 }
 
@@ -352,6 +353,17 @@ fn an_agent_is_installed_at_its_version_where_the_image_lacks_it(engine: EngineK
     let recipe = images.plan(&settings(&has), "", &["claude"]).unwrap().recipe;
     let recipe = images.prepare(&recipe).unwrap();
     assert_eq!(images.sh(&recipe, "test -e /asked || echo untouched"), "untouched");
+}
+
+fn the_default_role_installs_git_where_its_image_lacks_it(engine: EngineKind) {
+    let images = Images::new(engine);
+    // No archive of packages is part of these tests, either.
+    let apt = r#"RUN mv /usr/bin/git /git && printf '%s\n' '#!/bin/sh' 'echo "$@" >>/asked' 'mv /git /usr/bin 2>/dev/null || :' >/usr/bin/apt-get"#;
+    let base = images.base("apt", apt);
+    let recipe = images.plan(&format!("[container]\nimage = \"{base}\"\n"), "", &[]).unwrap().recipe;
+    let recipe = images.prepare(&recipe).unwrap();
+    let asked = images.sh(&recipe, "cat /asked; command -v git");
+    assert_eq!(asked, "update -q\ninstall -qy --no-install-recommends git\n/usr/bin/git");
 }
 
 fn a_projects_devcontainer_is_a_role(engine: EngineKind) {

@@ -10,7 +10,6 @@ use abide_sys::run;
 
 use super::super::engine::{TO_ACT, TO_ANSWER};
 use super::super::{Docker, labels};
-use super::build_dir::BuildDir;
 use super::{Told, refused};
 use crate::place::{PlaceError, Stage, StageEvent};
 
@@ -43,13 +42,6 @@ impl BuildFailure {
             }
         }
     }
-}
-
-/// What an image has that matters to an instance.
-#[derive(Debug, Default)]
-pub(super) struct ImageTraits {
-    /// The directory that a new home begins as.
-    pub home: Option<String>,
 }
 
 /// Says what the image has, a word on a line; the user to look for is the first argument. Only what every sh has is used.
@@ -89,7 +81,6 @@ impl Docker {
 
     pub(super) fn run_build(
         &self,
-        _dir: &BuildDir,
         file: &Path,
         context: &Path,
         tag: &str,
@@ -110,8 +101,8 @@ impl Docker {
         Err(BuildFailure::Output(built.last_lines))
     }
 
-    /// Looks into the image `from`, and refuses one in which no instance could live.
-    pub(super) fn probe(&self, from: &str, image: &Image) -> Result<ImageTraits, PlaceError> {
+    /// Looks into the image `from`, and refuses one in which no instance could live. Gives the directory that a new home begins as.
+    pub(super) fn probe(&self, from: &str, image: &Image) -> Result<Option<String>, PlaceError> {
         let user = image.user.as_deref().unwrap_or("");
         let labels = labels::of_owner(&self.owner);
         let args = ["run", "--rm", "--network", "none", "--entrypoint", "/bin/sh"].into_iter();
@@ -143,8 +134,7 @@ impl Docker {
                 "{name} has no user {user}, which devcontainer.json names; correct one of them"
             )));
         }
-        let home = said.lines().find_map(|line| line.strip_prefix("home ")).map(str::to_owned);
-        Ok(ImageTraits { home })
+        Ok(said.lines().find_map(|line| line.strip_prefix("home ")).map(str::to_owned))
     }
 }
 

@@ -91,15 +91,14 @@ impl Docker {
     ) -> Result<(), PlaceError> {
         match source {
             ResolvedSource::Image { from } => self.derive(recipe, image, from, hash, told),
-            ResolvedSource::Build { dir, file, context, args } => {
+            ResolvedSource::Build { file, context, args, .. } => {
                 let tag = format!("{ROLE_TAG}:{}", short(hash));
                 let mut flags = labels::of_owner(&self.owner);
                 let arg =
                     |(name, value): &(String, String)| ["--build-arg".to_owned(), format!("{name}={value}")];
                 flags.extend(args.iter().flat_map(arg));
                 let next = format!("correct the Dockerfile of {}, then try again", shown(&image.source));
-                self.run_build(dir, file, context, &tag, &flags, told)
-                    .map_err(|failure| failure.then(&next))?;
+                self.run_build(file, context, &tag, &flags, told).map_err(|failure| failure.then(&next))?;
                 let derived = self.derive(recipe, image, &tag, hash, told);
                 // The image has all of it; as a parent it goes with the image.
                 let untagged = self.engine.ask_if_there(["rmi", &tag], TO_ACT);
@@ -117,17 +116,17 @@ impl Docker {
         hash: &str,
         told: Told<'_>,
     ) -> Result<(), PlaceError> {
-        let traits = self.probe(from, image)?;
+        let home = self.probe(from, image)?;
         let mut labels = labels::pairs_of_owner(&self.owner);
         labels.push((labels::RECIPE, hash.to_owned()));
-        labels.extend(traits.home.map(|home| (labels::SEED, home)));
+        labels.extend(home.map(|home| (labels::SEED, home)));
         let text = layer::dockerfile(from, &labels, recipe, &image.packages);
         let dir = self.build_dir()?;
         let file = dir.write_dockerfile(&text)?;
         let next = "correct the image of the role, or choose another, then try again";
         let offline = ["--network".to_owned(), "none".to_owned()];
         let flags = if image.packages.is_empty() { &offline[..] } else { &[] };
-        let built = self.run_build(&dir, &file, &dir.tree(), &image.tag, flags, told);
+        let built = self.run_build(&file, &dir.tree(), &image.tag, flags, told);
         built.map_err(|failure| failure.then(next))
     }
 

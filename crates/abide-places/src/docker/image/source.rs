@@ -18,7 +18,7 @@ pub(super) enum ResolvedSource {
     /// An image that the engine has under this name.
     Image { from: String },
     /// A Dockerfile, and the directory that it is built in.
-    Build { dir: BuildDir, file: PathBuf, context: PathBuf, args: Vec<(String, String)> },
+    Build { _dir: BuildDir, file: PathBuf, context: PathBuf, args: Vec<(String, String)> },
 }
 
 pub(super) fn is_url(origin: &str) -> bool {
@@ -49,7 +49,7 @@ impl Docker {
                 let text = text.map_err(|error| refused(format!("{}: {error}", build.dockerfile)))?;
                 let text = self.pin_bases(&text, build, aliases, told)?;
                 let (file, context) = (dir.write_dockerfile(&text)?, dir.inside(&build.context)?);
-                Ok(ResolvedSource::Build { dir, file, context, args: build.args.clone() })
+                Ok(ResolvedSource::Build { _dir: dir, file, context, args: build.args.clone() })
             }
         }
     }
