@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use abide_model::container::{ContainerRecipe, Network};
 use abide_model::session::Origin;
 use abide_model::{Conversation, Extra, Session};
 use abide_sys::clock;
@@ -68,6 +69,19 @@ fn every_list_has_the_shape_that_is_documented() {
     let explained = sandbox.abide(["explain", sound.as_str(), "--json"]).json();
     assert_eq!(explained["instance"]["id"], sound.as_str());
     assert_same_shape("explain", &json_without_instance(explained), &[]);
+
+    let contained = add_instance(&sandbox, |instance| {
+        let allowed_hosts = vec!["example.org".to_owned()];
+        let recipe = ContainerRecipe { network: Network::Allow, allowed_hosts, ..ContainerRecipe::default() };
+        instance.recipe.container = Some(recipe);
+    });
+    let log = sandbox.home().join("instances").join(contained.as_str()).join("egress/log");
+    std::fs::create_dir_all(&log).unwrap();
+    let denial = "{\"at\":\"2026-11-15T06:00:00.000Z\",\"host\":\"a.test\",\"port\":443,\"why\":\"it is not on the list\"}\n";
+    std::fs::write(log.join("denied.jsonl"), denial).unwrap();
+    let allowed = sandbox.abide(["allow", contained.as_str(), "npm", "--json"]).json();
+    assert_same_shape("allow", &allowed, &[]);
+    assert_eq!(allowed["allowed"], serde_json::json!(["example.org", "npm"]));
 
     let cwd = sandbox.work().canonicalize().unwrap();
     let project: String =

@@ -16,13 +16,13 @@ on_each_engine! {
 }
 
 /// An operator with a repository and an engine.
-struct Life {
-    sandbox: Sandbox,
+pub struct Life {
+    pub sandbox: Sandbox,
     engine: EngineKind,
 }
 
 impl Life {
-    fn new(engine: EngineKind) -> Self {
+    pub fn new(engine: EngineKind) -> Self {
         let mut sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
         for name in ["DOCKER_HOST", "CONTAINERS_CONF"] {
             if let Some(value) = std::env::var_os(name) {
@@ -40,7 +40,7 @@ impl Life {
         Self { sandbox, engine }
     }
 
-    fn load(&self, args: &[&str]) -> String {
+    pub fn load(&self, args: &[&str]) -> String {
         let said = self.sandbox.abide([&["load", "--detach"], args].concat()).ok();
         said.split_whitespace().next().unwrap().trim_start_matches("ab-").to_owned()
     }
@@ -70,12 +70,12 @@ impl Life {
         self.row(id)["because"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn type_line(&self, id: &str, line: &str) {
+    pub fn type_line(&self, id: &str, line: &str) {
         self.sandbox.abide(["send", id, line]).ok();
     }
 
     /// Waits until `file` below the tree of the instance holds something, and gives it.
-    fn made(&self, id: &str, file: &str) -> String {
+    pub fn made(&self, id: &str, file: &str) -> String {
         let path = self.sandbox.home().join("instances").join(id).join("tree/work").join(file);
         eventually(&format!("{}", path.display()), || {
             fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'))
@@ -96,7 +96,7 @@ impl Life {
     }
 
     /// Everything that the engine has of this home, by kind.
-    fn census(&self) -> Vec<String> {
+    pub fn census(&self) -> Vec<String> {
         let label = format!("label=abide.home={}", self.sandbox.home().display());
         let mut found = Vec::new();
         for (kind, args) in [

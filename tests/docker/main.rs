@@ -22,11 +22,13 @@ macro_rules! on_each_engine {
 
 mod bring_up;
 mod contained;
+mod egress;
 mod faults;
 mod images;
 mod inside;
 mod life;
 mod look;
+mod outside;
 mod own_engine;
 mod rootless;
 mod sidecar;

@@ -17,7 +17,7 @@ record! {
         image: String [Leaf(IMAGE_NAME)] = "debian:stable-slim",
         /// What the sessions can reach.
         network: Network [Leaf(one_of::<Network>())] = "open",
-        /// Hosts that can be reached with `network = "allow"`, beside those that agents and package registries need.
+        /// Hosts that can be reached with `network = "allow"`, beside what the agents need: names, addresses, or presets such as `npm`.
         allow: Vec<String> [Leaf(list(&HOST_NAME))] default,
         /// Memory that a container may use; unset, no limit.
         memory: Option<ByteSize> [Leaf(SIZE)] default,

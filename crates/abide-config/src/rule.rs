@@ -5,6 +5,7 @@
 
 mod agent;
 
+use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
@@ -206,12 +207,12 @@ pub(crate) const ENGINE_FLAG: Rule =
 /// A host that sessions may reach.
 pub(crate) const HOST_NAME: Rule = Rule::text(
     "name of a host",
-    "a name such as example.org, or *.example.org for all below it",
+    "a name such as example.org, *.example.org for all below it, an address, or a preset such as npm",
     |host, _| {
         let name = host.strip_prefix("*.").unwrap_or(host);
         let is_label =
             |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        checked(host, name.split('.').all(is_label))
+        checked(host, name.split('.').all(is_label) || host.parse::<IpAddr>().is_ok())
     },
 );
 

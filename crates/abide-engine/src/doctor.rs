@@ -316,6 +316,14 @@ fn docker(machine: &Machine) -> Finding {
     let asked =
         run::succeed(&mut run::command(path, ["version", "--format", "{{.Server.Version}}"]), PATIENCE);
     match asked {
+        Ok(out) if leaks_names(&out.text()) => {
+            let detail = format!(
+                "engine {}: containers in internal networks can send data out in look-ups of names \
+                 (CVE-2024-29018); abide prevents that in its own",
+                out.text()
+            );
+            Finding::new("docker", Grade::Warning, detail).advise("upgrade it to 23.0.11, 25.0.5 or newer")
+        }
         Ok(out) => Finding::new("docker", Grade::Ok, format!("engine {}", out.text())),
         Err(e) => Finding::new(
             "docker",
@@ -323,6 +331,17 @@ fn docker(machine: &Machine) -> Finding {
             format!("the client is installed, but no engine answers ({e})"),
         )
         .advise("not needed by this version"),
+    }
+}
+
+/// Whether an engine of this version looks names up outside for containers in a network without a way out.
+fn leaks_names(version: &str) -> bool {
+    let numbers: Vec<u32> = version.split(['.', '-', '+', '~']).map_while(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [23, minor, patch, ..] => (minor, patch) < (0, 11),
+        [25, minor, patch, ..] => (minor, patch) < (0, 5),
+        [major, ..] => major < 26,
+        [] => false,
     }
 }
 

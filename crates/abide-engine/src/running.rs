@@ -2,6 +2,7 @@
 
 pub mod containers;
 pub mod daemons;
+pub mod egress;
 pub mod liveness;
 pub mod processes;
 pub mod protection;

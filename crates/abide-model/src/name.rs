@@ -14,6 +14,10 @@ pub enum Belonging {
     Dind,
     /// The network the two share.
     Network,
+    /// The container that is the only way out of that network, where there is a list of hosts.
+    Proxy,
+    /// The network with a way out that this container is in as well.
+    Outgoing,
     /// The volume with the inner engine's certificates.
     Certs,
     /// The volume with the inner engine's images.
@@ -21,13 +25,23 @@ pub enum Belonging {
 }
 
 impl Belonging {
-    pub const ALL: [Self; 5] = [Self::Container, Self::Dind, Self::Network, Self::Certs, Self::DindData];
+    pub const ALL: [Self; 7] = [
+        Self::Container,
+        Self::Dind,
+        Self::Network,
+        Self::Proxy,
+        Self::Outgoing,
+        Self::Certs,
+        Self::DindData,
+    ];
 
     const fn suffix(self) -> &'static str {
         match self {
             Self::Container => "",
             Self::Dind => "-dind",
             Self::Network => "-net",
+            Self::Proxy => "-proxy",
+            Self::Outgoing => "-out",
             Self::Certs => "-certs",
             Self::DindData => "-dind-data",
         }

@@ -11,6 +11,7 @@ use abide_model::recipe::Mount;
 use abide_model::{EnvRef, Extra};
 
 use crate::devcontainer;
+use crate::docker::egress::presets;
 use crate::place::PlaceError;
 
 /// What decides how a container is made.
@@ -60,7 +61,9 @@ pub fn container_recipe(inputs: &ContainerInputs<'_>) -> Result<ContainerPlan, P
     (recipe.uid, recipe.gid) = (inputs.uid, inputs.gid);
     let network = inputs.workspace.and_then(|workspace| workspace.container.network);
     recipe.network = network.or(role.network).unwrap_or(settings.container.network);
-    recipe.allowed_hosts = settings.container.allow.iter().chain(&role.allow).cloned().collect();
+    let agents = agent_names(inputs).into_iter().filter(|agent| presets::hosts(agent).is_some());
+    recipe.allowed_hosts = agents.map(str::to_owned).collect();
+    recipe.allowed_hosts.extend(settings.container.allow.iter().chain(&role.allow).cloned());
     recipe.sidecar = settings.container.sidecar.clone();
     recipe.memory = settings.container.memory.map(ByteSize::bytes);
     recipe.processes = Some(settings.container.processes).filter(|count| *count > 0);
@@ -112,16 +115,16 @@ fn role_image(inputs: &ContainerInputs<'_>) -> Result<Option<ImageSource>, Place
     }
 }
 
+/// The agents of the role and of the launch.
+fn agent_names<'a>(inputs: &ContainerInputs<'a>) -> Vec<&'a str> {
+    let of_role = inputs.role.agents.iter().map(Name::as_str);
+    let others = inputs.agents.iter().filter(|agent| of_role.clone().all(|name| name != **agent));
+    of_role.clone().chain(others.copied()).collect()
+}
+
 /// What the image gets where it lacks it: the agents, and on the default image what an instance and its agents need.
 fn packages(inputs: &ContainerInputs<'_>, origin: ImageOrigin) -> Vec<ImagePackage> {
-    let mut names: Vec<&str> = inputs.role.agents.iter().map(Name::as_str).collect();
-    names.extend(
-        inputs
-            .agents
-            .iter()
-            .filter(|agent| !inputs.role.agents.iter().any(|of_role| of_role.as_str() == **agent)),
-    );
-    let npm = names.into_iter().filter_map(|name| {
+    let npm = agent_names(inputs).into_iter().filter_map(|name| {
         let agent = abide_agents::agent(name)?;
         let (package, version) = agent.profile().package?;
         Some(ImagePackage {
@@ -182,11 +185,11 @@ mod tests {
         let settings = "engine = \"podman\"\ncontext = \"far\"\n[container]\nallow = [\"a.example\"]\nmemory = \"1GiB\"\n\
                         processes = 0\nsidecar = \"dind\"\nflags = [\"--init\"]\n";
         let role = "image = \"debian:13\"\nnetwork = \"allow\"\nallow = [\"b.example\"]\n";
-        let recipe = planned(settings, role, &[]).unwrap().recipe;
+        let recipe = planned(settings, role, &["claude", "my-own-agent"]).unwrap().recipe;
         assert_eq!((recipe.engine, recipe.context.as_deref()), (EngineKind::Podman, Some("far")));
         assert_eq!(recipe.image.source, ImageSource::Reference(BaseImage::named("debian:13")));
         assert_eq!((recipe.uid, recipe.gid, recipe.network), (1000, 1001, Network::Allow));
-        assert_eq!(recipe.allowed_hosts, ["a.example", "b.example"]);
+        assert_eq!(recipe.allowed_hosts, ["claude", "a.example", "b.example"]);
         assert_eq!((recipe.memory, recipe.processes), (Some(1 << 30), None));
         assert_eq!((recipe.sidecar.as_deref(), recipe.run_flags), (Some("dind"), vec!["--init".to_owned()]));
     }

@@ -152,6 +152,16 @@ pub struct OwnedResource {
     pub name: String,
     /// The instance that it is for, where it is for one.
     pub instance: Option<InstanceId>,
+    pub lifetime: ResourceLifetime,
+}
+
+/// How long something in a place is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceLifetime {
+    /// While its instance runs.
+    Run,
+    /// While its instance exists, or for ever.
+    Instance,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,6 +186,9 @@ pub trait Place: Send + Sync {
 
     /// The variables that the image sets for what runs in it.
     fn image_env(&self, image: &Image) -> Result<Vec<(String, String)>, PlaceError>;
+
+    /// The variables that lead what runs in `instance` to what its network lets through. It must be up.
+    fn network_env(&self, instance: &Instance) -> Result<Vec<(String, String)>, PlaceError>;
 
     /// Makes `home`, the home of the sessions of a new instance, with what the image has in the home of its user.
     fn seed_home(&self, image: &Image, home: &Path) -> Result<(), PlaceError>;

@@ -17,12 +17,14 @@ pub enum CapsulePart {
     Call,
     /// Becomes a command that standard input describes, inside a container.
     Run,
+    /// Is the only way out of the network of a container.
+    Proxy,
     /// Says whether this build can take over from a running keeper.
     Probe,
 }
 
 impl CapsulePart {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Keeper,
         Self::Mux,
         Self::Finish,
@@ -30,6 +32,7 @@ impl CapsulePart {
         Self::Report,
         Self::Call,
         Self::Run,
+        Self::Proxy,
         Self::Probe,
     ];
 
@@ -42,6 +45,7 @@ impl CapsulePart {
             Self::Report => "report",
             Self::Call => "call",
             Self::Run => "run",
+            Self::Proxy => "proxy",
             Self::Probe => "probe",
         }
     }

@@ -64,6 +64,11 @@ impl InstanceDir {
         self.0.join("run/keeper.json")
     }
 
+    /// What the proxy of its network goes by, and what it refused. Sessions do not see it.
+    pub fn egress_dir(&self) -> PathBuf {
+        self.0.join("egress")
+    }
+
     /// Every lock that a process on the host tests or takes.
     pub fn locks(&self) -> [PathBuf; 5] {
         [self.keeper_lock(), self.panes_lock(), self.record_lock(), self.starter_lock(), self.finisher_lock()]

@@ -60,6 +60,7 @@ pub enum Verb {
     Config(commands::config::ConfigVerb),
     Doctor(commands::doctor::Args),
     Explain(commands::explain::Args),
+    Allow(commands::allow::Args),
     Upgrade(commands::upgrade::Args),
     /// Resume interrupted instances when the machine starts
     #[command(subcommand, after_long_help = commands::service::EXAMPLES)]

@@ -126,3 +126,18 @@ fn a_service_that_takes_sessions_along_is_named() {
     );
     assert!(found.grade == Grade::Warning && found.detail.contains("ends with ci.service"), "{found:?}");
 }
+
+#[test]
+fn engines_that_leak_names_are_told_from_those_that_do_not() {
+    for leaky in ["20.10.24+dfsg1", "19.03.1-ce", "23.0.10", "24.0.9", "25.0.4"] {
+        assert!(leaks_names(leaky), "{leaky}");
+    }
+    for closed in ["23.0.11", "25.0.5", "26.0.0", "28.2.2", "", "unknown"] {
+        assert!(!leaks_names(closed), "{closed}");
+    }
+    let fake = bare_machine();
+    fake.add_program("docker", "echo 20.10.24");
+    let found = docker(&fake.machine);
+    assert_eq!(found.grade, Grade::Warning);
+    assert!(found.detail.contains("CVE-2024-29018"), "{}", found.detail);
+}

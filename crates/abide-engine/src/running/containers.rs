@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use abide_model::container::EngineChoice;
 use abide_model::ladder::{ContainerExit, MemoryKill, PlaceSight};
 use abide_model::{Instance, InstanceId, Status};
-use abide_places::place::{self, OwnedResource, Place, ResourceKind, TakeDown};
+use abide_places::place::{self, OwnedResource, Place, ResourceLifetime, TakeDown};
 use abide_store::{Store, StoreEntry};
 use abide_wire::exit_record::StopReason;
 
@@ -131,8 +131,9 @@ pub fn leftovers(store: &Store) -> Result<Vec<ContainerLeftover>, EngineError> {
                 // It runs, or may.
                 Some(_) => continue,
             };
-            let goes =
-                |resource: &&OwnedResource| how == TakeDown::Remove || resource.kind == ResourceKind::Network;
+            let goes = |resource: &&OwnedResource| {
+                how == TakeDown::Remove || resource.lifetime == ResourceLifetime::Run
+            };
             let names: Vec<String> =
                 resources.iter().filter(goes).map(|resource| resource.name.clone()).collect();
             if !names.is_empty() {

@@ -67,8 +67,10 @@ pub(super) fn launch(
         home: home.clone(),
     };
     let given = [place.image_env(&recipe.image)?, place.sidecar_env(recipe)].concat();
-    let env = session_env(ctx, &given, &home);
+    let mut env = session_env(ctx, &given, &home);
     let up = place.bring_up(&wanted, tier, &told).map_err(EngineError::from).and_then(|()| {
+        let network_env = place.network_env(instance)?;
+        env.extend(network_env.into_iter().map(|(name, value)| (name.into(), value.into())));
         let inside = Inside { place: &*place, instance, operator_env: &ctx.env, operator_home: &ctx.home };
         let ctx = &ctx.inside(env, home, program, inside);
         set_up(ctx, instance)?;

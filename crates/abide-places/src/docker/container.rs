@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use abide_model::container::{ContainerRecipe, EngineKind};
+use abide_model::container::{ContainerRecipe, Network};
 use abide_model::ladder::Tier;
 use abide_model::liveness::SupervisorLock;
 use abide_model::name::Belonging;
@@ -13,7 +13,7 @@ use abide_wire::supervisor_lock::{remove_stale_socket, supervisor_lock};
 use super::engine::{Engine, TO_ACT, TO_ANSWER};
 use super::look::ContainerView;
 use super::network::NetworkView;
-use super::{Docker, labels, mounts, sidecar};
+use super::{Docker, egress, labels, mounts, sidecar};
 use crate::owner::Owner;
 use crate::place::{Bind, BringUp, PlaceError, Stage, StageEvent};
 
@@ -75,7 +75,8 @@ impl Docker {
         told(StageEvent::Begun(Stage::Container));
         let args = create_args(&self.owner, wanted, &binds, network.as_ref(), &self.engine)?;
         let made = self.engine.ask(args, TO_ACT)?;
-        for warning in made.stderr.lines().filter(|line| !line.trim().is_empty()) {
+        let is_warning = |line: &&str| !line.trim().is_empty() && !line.contains("Localhost DNS");
+        for warning in made.stderr.lines().filter(is_warning) {
             told(StageEvent::Said(Stage::Container, warning.trim().to_owned()));
         }
         let id = made.text();
@@ -97,6 +98,9 @@ impl Docker {
     ) -> Result<Option<NetworkView>, PlaceError> {
         told(StageEvent::Begun(Stage::Network));
         let network = self.have_network(wanted.instance, wanted.recipe)?;
+        if let (Network::Allow, Some(network)) = (wanted.recipe.network, &network) {
+            self.have_proxy(wanted, network)?;
+        }
         let name = network.as_ref().map_or("none", |network| &network.name);
         told(StageEvent::Done(Stage::Network, name.to_owned()));
         Ok(network)
@@ -124,7 +128,7 @@ impl Docker {
         Ok(())
     }
 
-    fn require_running(&self, id: &str) -> Result<(), PlaceError> {
+    pub(super) fn require_running(&self, id: &str) -> Result<(), PlaceError> {
         let views: Vec<ContainerView> = self.engine.inspect("container", &[id.to_owned()])?;
         match views.first() {
             Some(view) if view.runs() || view.is_paused() => Ok(()),
@@ -162,11 +166,7 @@ pub(super) fn create_args(
     push(&["--env", &format!("HOME={}", wanted.home.display())]);
     push(&["--pull", "never", "--restart", "no", "--no-healthcheck", "--stop-signal", "SIGTERM"]);
     push(&["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]);
-    // What runs inside can write there, too.
-    push(&match engine.choice.kind {
-        EngineKind::Docker => ["--log-driver", "json-file", "--log-opt", "max-size=1m"],
-        EngineKind::Podman => ["--log-driver", "k8s-file", "--log-opt", "max-size=1mb"],
-    });
+    push(&engine.log_flags());
     if engine.maps_users() {
         push(&["--userns", "keep-id"]);
     }
@@ -180,9 +180,7 @@ pub(super) fn create_args(
     if let Some(mount) = sidecar::mount(wanted) {
         push(&["--mount", &mount]);
     }
-    for flag in &recipe.run_flags {
-        push(&[flag]);
-    }
+    push(&egress::run_flags(recipe, engine.choice.kind));
     let Some((program, rest)) = wanted.argv.split_first() else {
         return Err(PlaceError::Refused("there is nothing to run as process 1".to_owned()));
     };

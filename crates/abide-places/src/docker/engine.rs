@@ -44,6 +44,14 @@ impl Engine {
         self.choice.kind == EngineKind::Podman && !rustix::process::geteuid().is_root()
     }
 
+    /// Bounds what is kept of a container's output: what runs inside can write there, too.
+    pub fn log_flags(&self) -> [&'static str; 4] {
+        match self.choice.kind {
+            EngineKind::Docker => ["--log-driver", "json-file", "--log-opt", "max-size=1m"],
+            EngineKind::Podman => ["--log-driver", "k8s-file", "--log-opt", "max-size=1mb"],
+        }
+    }
+
     /// The command with `args`, not yet run.
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(self.program());

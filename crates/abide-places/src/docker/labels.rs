@@ -6,6 +6,7 @@ use abide_model::name::{Belonging, engine_name};
 use abide_model::{Instance, InstanceId};
 
 use crate::owner::Owner;
+use crate::place::ResourceLifetime;
 
 const OWNER: &str = "abide.owner";
 const HOME: &str = "abide.home";
@@ -74,6 +75,8 @@ const fn part(what: Belonging) -> &'static str {
         Belonging::Container => "container",
         Belonging::Dind => "sidecar",
         Belonging::Network => "network",
+        Belonging::Proxy => "proxy",
+        Belonging::Outgoing => "outgoing",
         Belonging::Certs => "certificates",
         Belonging::DindData => "sidecar-data",
     }
@@ -87,6 +90,15 @@ pub(super) fn instance(labels: &Labels) -> Option<InstanceId> {
 /// Whether labels are those of `what` of an instance.
 pub(super) fn is(labels: &Labels, what: Belonging) -> bool {
     labels.get(PART).is_some_and(|found| found == part(what))
+}
+
+/// How long what has these labels is needed.
+pub(super) fn lifetime(labels: &Labels) -> ResourceLifetime {
+    let of_a_run = [Belonging::Dind, Belonging::Network, Belonging::Proxy, Belonging::Outgoing];
+    match of_a_run.into_iter().any(|what| is(labels, what)) {
+        true => ResourceLifetime::Run,
+        false => ResourceLifetime::Instance,
+    }
 }
 
 /// What people see of `what` of `instance`.

@@ -53,6 +53,8 @@ pub(super) struct NetworksView {
 pub(super) struct EndpointView {
     #[serde(default, rename = "NetworkID")]
     pub network_id: String,
+    #[serde(default, rename = "IPAddress")]
+    pub address: String,
 }
 
 impl ContainerView {
@@ -92,6 +94,13 @@ impl Docker {
         let mut args: Vec<String> = ["ps", "-aq", "--no-trunc"].map(str::to_owned).to_vec();
         args.extend(labels::filters(&self.owner, instance));
         self.engine.inspect("container", &self.engine.ids(args)?)
+    }
+
+    /// The containers that are `what` of an instance: one, or none.
+    pub(super) fn part(&self, id: InstanceId, what: Belonging) -> Result<Vec<ContainerView>, PlaceError> {
+        let mut all = self.containers(Some(id))?;
+        all.retain(|container| labels::is(&container.labels(), what));
+        Ok(all)
     }
 
     /// The container of one instance.

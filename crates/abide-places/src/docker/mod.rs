@@ -1,6 +1,7 @@
 //! Instances in containers, on the engine of the operator's own `docker` or `podman` command.
 
 mod container;
+pub mod egress;
 mod engine;
 mod image;
 mod labels;
@@ -64,6 +65,14 @@ impl Place for Docker {
         let pair =
             |text: String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(variables.unwrap_or_default().into_iter().filter_map(pair).collect())
+    }
+
+    fn network_env(&self, instance: &Instance) -> Result<Vec<(String, String)>, PlaceError> {
+        instance
+            .recipe
+            .container
+            .as_ref()
+            .map_or(Ok(Vec::new()), |recipe| self.proxy_env(instance.id, recipe))
     }
 
     fn seed_home(&self, image: &Image, home: &Path) -> Result<(), PlaceError> {

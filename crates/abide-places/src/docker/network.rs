@@ -1,6 +1,6 @@
 //! The network of an instance: its own, made for a run and removed after it.
 
-use abide_model::container::{ContainerRecipe, Network};
+use abide_model::container::{ContainerRecipe, EngineKind, Network};
 use abide_model::name::Belonging;
 use abide_model::{Instance, InstanceId};
 use serde::Deserialize;
@@ -20,6 +20,9 @@ pub(super) struct NetworkView {
     pub name: String,
     #[serde(default, rename = "Labels", alias = "labels")]
     pub labels: Option<Labels>,
+    /// Whether it has no way out.
+    #[serde(default, rename = "Internal", alias = "internal")]
+    pub internal: bool,
 }
 
 impl Docker {
@@ -29,24 +32,53 @@ impl Docker {
         self.engine.inspect("network", &self.engine.ids(args)?)
     }
 
-    /// Makes sure that `instance` has its network; `None` where it is to have none.
+    pub(super) fn networks_of(
+        &self,
+        id: InstanceId,
+        what: Belonging,
+    ) -> Result<Vec<NetworkView>, PlaceError> {
+        let mut all = self.networks(Some(id))?;
+        all.retain(|network| network.labels.as_ref().is_some_and(|labels| labels::is(labels, what)));
+        Ok(all)
+    }
+
+    /// Makes sure that `instance` has the network of its sessions; `None` where it is to have none.
     pub(super) fn have_network(
         &self,
         instance: &Instance,
         recipe: &ContainerRecipe,
     ) -> Result<Option<NetworkView>, PlaceError> {
-        let internal = match recipe.network {
-            Network::None => return Ok(None),
-            Network::Open => None,
-            Network::Allow => Some("--internal".to_owned()),
+        let flags = match (recipe.network, self.engine.choice.kind) {
+            (Network::None, _) => return Ok(None),
+            (Network::Open, _) => &[][..],
+            // Without an address of this machine in it, which would be one to reach its services at.
+            (Network::Allow, EngineKind::Docker) => {
+                &["--internal", "--opt", "com.docker.network.bridge.inhibit_ipv4=true"]
+            }
+            (Network::Allow, EngineKind::Podman) => &["--internal", "--disable-dns"],
         };
-        if let Some(network) = self.networks(Some(instance.id))?.pop() {
-            return Ok(Some(network));
+        let network = self.have_network_of(instance, Belonging::Network, flags)?;
+        if recipe.network == Network::Allow && !network.internal {
+            let why = format!("the network {} has a way out; remove it, then try again", network.name);
+            return Err(PlaceError::Refused(why));
         }
-        let name = labels::name(instance, Belonging::Network);
+        Ok(Some(network))
+    }
+
+    /// Makes sure that `instance` has the network that is `what` of it, made with `flags`.
+    pub(super) fn have_network_of(
+        &self,
+        instance: &Instance,
+        what: Belonging,
+        flags: &[&str],
+    ) -> Result<NetworkView, PlaceError> {
+        if let Some(network) = self.networks_of(instance.id, what)?.pop() {
+            return Ok(network);
+        }
+        let name = labels::name(instance, what);
         let mut args: Vec<String> = ["network", "create", "--driver", "bridge"].map(str::to_owned).to_vec();
-        args.extend(internal);
-        args.extend(labels::of_instance(&self.owner, instance, Belonging::Network));
+        args.extend(flags.iter().map(|&flag| flag.to_owned()));
+        args.extend(labels::of_instance(&self.owner, instance, what));
         args.push(name.clone());
         let id = self.engine.ask(args, TO_ACT).map_err(|error| match error {
             PlaceError::Refused(why) if why.contains("address pool") => PlaceError::Refused(format!(
@@ -54,7 +86,7 @@ impl Docker {
             )),
             other => other,
         })?;
-        Ok(Some(NetworkView { id: id.text(), name, labels: None }))
+        Ok(NetworkView { id: id.text(), name, labels: None, internal: flags.contains(&"--internal") })
     }
 
     /// Connects a stopped container to its network. One that was connected to a network since removed can only be started after

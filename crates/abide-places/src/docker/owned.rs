@@ -12,6 +12,7 @@ impl Docker {
             id,
             name: name.trim_start_matches('/').to_owned(),
             instance: labels::instance(labels),
+            lifetime: labels::lifetime(labels),
         };
         let mut owned = Vec::new();
         for view in self.containers(None)? {

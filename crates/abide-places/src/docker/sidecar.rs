@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use abide_model::container::ContainerRecipe;
+use abide_model::container::{ContainerRecipe, Network};
 use abide_model::name::Belonging;
 use abide_model::{Instance, InstanceId};
 
@@ -52,8 +52,10 @@ impl Docker {
         told: &dyn Fn(StageEvent),
     ) -> Result<(), PlaceError> {
         let Some(image) = &wanted.recipe.sidecar else { return Ok(()) };
-        let Some(network) = network else {
-            return Err(PlaceError::Refused("an engine beside the container needs a network".to_owned()));
+        // It has every privilege, and no list of hosts would hold it.
+        let (Network::Open, Some(network)) = (wanted.recipe.network, network) else {
+            let why = "an engine beside the container needs `network = \"open\"`; unset `container.sidecar`";
+            return Err(PlaceError::Refused(why.to_owned()));
         };
         told(StageEvent::Begun(Stage::Sidecar));
         match self.sidecar_of(wanted.instance.id)? {
@@ -137,7 +139,6 @@ impl Docker {
     }
 
     fn sidecar_of(&self, id: InstanceId) -> Result<Option<ContainerView>, PlaceError> {
-        let is_sidecar = |container: &ContainerView| labels::is(&container.labels(), Belonging::Dind);
-        Ok(self.containers(Some(id))?.into_iter().find(is_sidecar))
+        Ok(self.part(id, Belonging::Dind)?.pop())
     }
 }

@@ -50,7 +50,7 @@ fn a_container_is_made_with_what_it_needs_and_no_more() {
         Mount { source: "/data".into(), target: "/data".into(), read_only: true, ..Mount::default() };
     let instance = instance(vec![tree, shared]);
     let wanted = wanted(&instance, &recipe, Path::new("/h/instances/k7p9m2xq"));
-    let network = NetworkView { id: "1".to_owned(), name: "net".to_owned(), labels: None };
+    let network = NetworkView { id: "1".to_owned(), name: "net".to_owned(), labels: None, internal: false };
     let engine = Engine { choice: EngineChoice { kind: EngineKind::Docker, context: None } };
     let binds = mounts::binds(&wanted).unwrap();
     let args = create_args(&owner("/h"), &wanted, &binds, Some(&network), &engine).unwrap();

@@ -13,6 +13,7 @@ use abide_keeper as keeper;
 use abide_keeper::KeeperArgs;
 use abide_model::InstanceId;
 use abide_mux as mux;
+use abide_places::docker::egress::proxy::{self, ProxyFiles};
 use abide_places::tmux::enter;
 use abide_store::ReadError;
 use abide_wire::capsule_part::CapsulePart;
@@ -38,6 +39,7 @@ pub fn run(argv: &[OsString]) -> Option<ExitCode> {
         }
         Some(CapsulePart::Run) => Err(CommandError::failed(command_order::carry_out(std::io::stdin()))),
         Some(CapsulePart::Probe) => probe(),
+        Some(CapsulePart::Proxy) => proxy(rest),
         Some(CapsulePart::Finish) => finish_one(rest),
         Some(CapsulePart::Enter) => enter(rest),
         Some(CapsulePart::Call) => call(rest),
@@ -73,6 +75,12 @@ fn mux_main() -> ExitCode {
 /// Tells which running capsules this version can take over.
 fn probe() -> VerbResult {
     Context::for_verb("probe")?.printer.line(keeper::probe())
+}
+
+/// What runs beside a container whose network is `allow`: `abide capsule proxy DIRECTORY`.
+fn proxy(rest: &[OsString]) -> VerbResult {
+    let dir = rest.first().ok_or_else(|| CommandError::usage("too few arguments"))?;
+    proxy::serve(ProxyFiles::below(dir.as_ref())).map_err(CommandError::failed)
 }
 
 /// What a keeper runs when it has stopped: `abide capsule finish ID`.

@@ -1,5 +1,6 @@
 //! One file per verb: its arguments, and the few lines between the engine and the terminal.
 
+pub mod allow;
 pub mod capsule;
 pub mod come_back;
 pub mod completions;
@@ -64,6 +65,7 @@ pub fn run(verb: Option<Verb>, context: &mut Context) -> VerbResult {
         Some(Verb::Config(verb)) => config::run(verb, context),
         Some(Verb::Doctor(args)) => doctor::run(args, context),
         Some(Verb::Explain(args)) => explain::run(args, context),
+        Some(Verb::Allow(args)) => allow::run(args, context),
         Some(Verb::Upgrade(args)) => upgrade::run(args, context),
         Some(Verb::Service(verb)) => service::run(verb, context),
         Some(Verb::Completions(args)) => completions::run(args, context),

@@ -1,11 +1,13 @@
 //! The container of an instance, as `abide explain` shows it: what it is made from, what it sees, how it would come back.
 
-use abide_engine::running::containers;
+use abide_engine::running::{containers, egress};
 use abide_model::container::{ContainerRecipe, Network};
 use abide_model::ladder::{self, PlaceSight, Tier};
 use abide_model::{Instance, Isolation, Safe};
 use abide_store::Store;
 use serde_json::{Value, json};
+
+use crate::commands::allow;
 
 /// What survives what, in a line each.
 const SURVIVES: [&str; 3] = [
@@ -29,6 +31,7 @@ pub fn lines(instance: &Instance, store: &Store) -> Vec<String> {
         }
         Network::None => "  no network".to_owned(),
     });
+    lines.extend(allow::refusals(instance, &egress::refused(store, instance.id)));
     for mount in instance.recipe.mounts.iter().filter(|mount| mount.isolation == Isolation::Shared) {
         let access = if mount.read_only { "read-only" } else { "read and write" };
         lines.push(format!("  sees {} at {}, {access}", mount.source.display(), mount.target.display()));
