@@ -10,7 +10,8 @@ use abide_wire::instance_dir::InstanceDir;
 
 use crate::contained::Contained;
 use crate::life::Life;
-use crate::outside::{METADATA, Neighbourhood, Outside};
+use crate::outside::{METADATA, Neighbourhood, Outside, answer, serve_datagrams};
+use crate::own_engine::with_own_engine;
 
 on_each_engine! {
     every_way_out_of_an_open_network_is_closed_where_there_is_a_list_and_where_there_is_no_network,
@@ -240,4 +241,32 @@ fn a_host_that_was_refused_is_shown_and_can_be_allowed_while_the_instance_runs(e
     life.sandbox.abide(["eject", &id, "--clean"]).ok();
     life.sandbox.abide(["trash", "empty", "--yes"]).ok();
     assert_eq!(life.census(), [""; 0]);
+}
+
+/// The engine of this machine looks names up at a loopback address, to which it goes itself.
+#[test]
+fn an_engine_that_looks_names_up_outside_does_not_for_an_instance_with_a_list() {
+    let name = "egress::an_engine_that_looks_names_up_outside_does_not_for_an_instance_with_a_list";
+    with_own_engine(name, |engine| {
+        std::fs::write(engine.resolv_conf(), "nameserver 127.0.0.1\n").unwrap();
+        engine.start(&[]);
+        let (asked, questions) = std::sync::mpsc::channel();
+        engine.serve("127.0.0.1:53", move |socket| {
+            serve_datagrams(socket, |question| {
+                asked.send(question.to_vec()).unwrap();
+                answer(question, [9, 9, 9, 9].into())
+            });
+        });
+        let image = engine.test_image();
+        let mut it = Contained::from_image(EngineKind::Docker, &image);
+        let look_up = "getent ahostsv4 secret.test || :";
+        it.up(Tier::Recreate);
+        assert!(it.sh(look_up).ok().starts_with("9.9.9.9"));
+        assert!(questions.try_iter().count() > 0);
+        it.down(TakeDown::Remove);
+        it.recipe().network = Network::Allow;
+        it.up(Tier::Recreate);
+        assert_eq!(it.sh(look_up).ok(), "");
+        assert_eq!(questions.try_iter().count(), 0);
+    });
 }

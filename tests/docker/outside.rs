@@ -92,7 +92,7 @@ fn greet(mut client: std::net::TcpStream) {
     });
 }
 
-fn serve_datagrams(socket: &UdpSocket, answer: impl Fn(&[u8]) -> Vec<u8>) {
+pub fn serve_datagrams(socket: &UdpSocket, answer: impl Fn(&[u8]) -> Vec<u8>) {
     let mut datagram = [0; 512];
     while let Ok((length, client)) = socket.recv_from(&mut datagram) {
         let _ = socket.send_to(&answer(&datagram[..length]), client);
@@ -100,7 +100,7 @@ fn serve_datagrams(socket: &UdpSocket, answer: impl Fn(&[u8]) -> Vec<u8>) {
 }
 
 /// Every name means this machine, except for `metadata.test`.
-fn answer(question: &[u8], own: Ipv4Addr) -> Vec<u8> {
+pub fn answer(question: &[u8], own: Ipv4Addr) -> Vec<u8> {
     let name_length = question[12..].iter().position(|&b| b == 0).unwrap() + 1;
     let question_end = 12 + name_length + 4;
     let is_v4 = question[question_end - 3] == 1;

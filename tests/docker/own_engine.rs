@@ -1,12 +1,15 @@
 //! An engine of a test's own, which may be killed.
 
 use std::fs::{self, File};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use abide_model::container::{EngineKind, Network};
 use abide_testkit::{Sandbox, eventually, require_containers};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::contained::{Contained, again, is_again, run};
 
@@ -20,10 +23,14 @@ pub fn with_own_engine(name: &str, body: impl FnOnce(&mut OwnEngine)) {
         set_child_subreaper(Some(getpid())).unwrap();
         return body(&mut OwnEngine { dir, daemon: None });
     }
+    let shared = std::env::var("DOCKER_HOST").unwrap_or_default();
     let sandbox = Sandbox::new("unused");
     let host = format!("unix://{}", sandbox.path("sock").display());
-    again(name, &[("DOCKER_HOST", Path::new(&host))]);
+    again(name, &[("DOCKER_HOST", Path::new(&host)), (SHARED, Path::new(&shared))]);
 }
+
+/// Where the engine is that tests share.
+const SHARED: &str = "ABIDE_TEST_SHARED_ENGINE";
 
 pub struct OwnEngine {
     dir: PathBuf,
@@ -36,11 +43,22 @@ impl OwnEngine {
         self.dir.join("data")
     }
 
+    /// A file that is `/etc/resolv.conf` for the engine, if it is there.
+    pub fn resolv_conf(&self) -> PathBuf {
+        self.dir.join("resolv.conf")
+    }
+
     pub fn start(&mut self, flags: &[&str]) {
         let log = File::create(self.dir.join("log")).unwrap();
         // In a network of its own: an engine that has no bridge removes that of another.
         let mut command = Command::new("unshare");
-        command.args(["--net", "dockerd"]);
+        command.arg("--net");
+        if self.resolv_conf().exists() {
+            let script = "ip link set lo up; mount --bind \"$0\" /etc/resolv.conf; exec dockerd \"$@\"";
+            command.args(["--mount", "sh", "-c", script]).arg(self.resolv_conf());
+        } else {
+            command.arg("dockerd");
+        }
         for (flag, name) in [("--data-root", "data"), ("--exec-root", "exec"), ("--pidfile", "pid")] {
             command.arg(flag).arg(self.dir.join(name));
         }
@@ -76,6 +94,35 @@ impl OwnEngine {
         let Some(mut daemon) = self.daemon.take() else { return };
         let _ = kill_process(Pid::from_child(&daemon), Signal::TERM);
         let _ = daemon.wait();
+    }
+
+    /// Has `serve` answer the datagrams that are sent to an address in the network of the engine.
+    pub fn serve(&self, at: &'static str, serve: impl Fn(&UdpSocket) + Send + 'static) {
+        let daemon = self.daemon.as_ref().unwrap().id();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let network = File::open(format!("/proc/{daemon}/ns/net")).unwrap();
+            move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            let socket = UdpSocket::bind(at).unwrap();
+            ready.send(()).unwrap();
+            serve(&socket);
+        });
+        is_ready.recv().unwrap();
+    }
+
+    /// The image of tests, from the engine that they share.
+    pub fn test_image(&self) -> String {
+        let name = format!("abide-test-box:{}", require_containers());
+        let mut shared = Command::new("docker");
+        if let Some(host) = std::env::var_os(SHARED).filter(|host| !host.is_empty()) {
+            shared.env("DOCKER_HOST", host);
+        } else {
+            shared.env_remove("DOCKER_HOST");
+        }
+        let mut saved = shared.args(["save", &name]).stdout(Stdio::piped()).spawn().unwrap();
+        let loaded = Command::new("docker").args(["load", "-q"]).stdin(saved.stdout.take().unwrap()).status();
+        assert!(saved.wait().unwrap().success() && loaded.unwrap().success());
+        run(EngineKind::Docker, &["image", "inspect", "--format", "{{.Id}}", &name]).ok().trim().to_owned()
     }
 
     /// An instance whose image is empty: its process 1 needs nothing.
