@@ -243,6 +243,15 @@ fn a_host_that_was_refused_is_shown_and_can_be_allowed_while_the_instance_runs(e
     assert_eq!(life.census(), [""; 0]);
 }
 
+#[test]
+fn a_privileged_engine_beside_a_container_with_a_list_is_refused() {
+    let mut it = Contained::new(EngineKind::Docker);
+    it.recipe().network = Network::Allow;
+    it.recipe().sidecar = Some("any".to_owned());
+    let refused = it.result_of_up(Tier::Recreate).unwrap_err().to_string();
+    assert!(refused.contains("needs `network = \"open\"`"), "{refused}");
+}
+
 /// The engine of this machine looks names up at a loopback address, to which it goes itself.
 #[test]
 fn an_engine_that_looks_names_up_outside_does_not_for_an_instance_with_a_list() {
