@@ -27,11 +27,10 @@ choices! {
 }
 
 /// Which engine holds a container.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EngineChoice {
     pub kind: EngineKind,
     /// The engine's context, where it is not the operator's current one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fmt, io};
 
-use abide_model::container::{ContainerRecipe, EngineChoice, Image};
+use abide_model::container::{ContainerRecipe, EngineChoice, EngineKind, Image};
 use abide_model::ladder::{PlaceSight, Tier};
 use abide_model::{Instance, InstanceId};
 use abide_store::Store;
@@ -230,10 +230,10 @@ fn engines_file(store: &Store) -> PathBuf {
 }
 
 fn engines(store: &Store) -> Vec<EngineChoice> {
-    std::fs::read(engines_file(store))
-        .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok())
-        .unwrap_or_default()
+    let text = std::fs::read(engines_file(store)).ok();
+    let known: Option<Vec<(EngineKind, Option<String>)>> =
+        text.and_then(|text| serde_json::from_slice(&text).ok());
+    known.unwrap_or_default().into_iter().map(|(kind, context)| EngineChoice { kind, context }).collect()
 }
 
 /// Writes down that this home has containers on the engine of `recipe`: before the first is made there, so that none is
@@ -244,6 +244,7 @@ pub fn remember(store: &Store, recipe: &ContainerRecipe) -> io::Result<()> {
         return Ok(());
     }
     all.push(recipe.engine());
+    let all: Vec<_> = all.iter().map(|choice| (choice.kind, &choice.context)).collect();
     atomic::write_path(&engines_file(store), &serde_json::to_vec(&all)?, 0o600, Durability::Synced)
 }
 
