@@ -95,6 +95,12 @@ impl Life {
             .to_owned()
     }
 
+    /// The images that were built for this home.
+    fn images(&self) -> String {
+        let label = format!("label=abide.home={}", self.sandbox.home().display());
+        self.engine(&["images", "-q", "--filter", &label]).ok()
+    }
+
     /// Everything that the engine has of this home, by kind.
     pub fn census(&self) -> Vec<String> {
         let label = format!("label=abide.home={}", self.sandbox.home().display());
@@ -120,9 +126,7 @@ impl Drop for Life {
                 kind => self.engine(&[kind, "rm", id]),
             };
         }
-        let label = format!("label=abide.home={}", self.sandbox.home().display());
-        let images = self.engine(&["images", "-q", "--filter", &label]).stdout;
-        images.lines().for_each(|id| drop(self.engine(&["rmi", "-f", id])));
+        self.images().lines().for_each(|id| drop(self.engine(&["rmi", "-f", id])));
     }
 }
 
@@ -185,6 +189,10 @@ fn a_finished_instance_leaves_nothing_once_the_trash_lets_go(engine: EngineKind)
     life.sandbox.abide(["eject", &id, "--clean"]).ok();
     life.sandbox.abide(["trash", "empty", "--yes"]).ok();
     assert_eq!(life.census(), [""; 0]);
+    // The image is kept for the next instance, until it is asked for.
+    assert_eq!(life.images().lines().count(), 1);
+    life.sandbox.abide(["prune", "--yes"]).ok();
+    assert_eq!(life.images(), "");
     assert_eq!(fs::read_dir(life.sandbox.home().join("instances")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(life.sandbox.home().join("trash")).unwrap().count(), 0);
 }

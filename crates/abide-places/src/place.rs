@@ -208,6 +208,9 @@ pub trait Place: Send + Sync {
     /// Takes an instance down. What is not there is down already.
     fn take_down(&self, instance: InstanceId, how: TakeDown) -> Result<(), PlaceError>;
 
+    /// Removes an image that abide built, by its id. One that a container is made from stays.
+    fn remove_image(&self, id: &str) -> Result<(), PlaceError>;
+
     /// Everything that abide made in this place for this home.
     fn owned(&self) -> Result<Vec<OwnedResource>, PlaceError>;
 }

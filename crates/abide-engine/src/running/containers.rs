@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use abide_model::container::EngineChoice;
 use abide_model::ladder::{ContainerExit, MemoryKill, PlaceSight};
 use abide_model::{Instance, InstanceId, Status};
-use abide_places::place::{self, OwnedResource, Place, ResourceLifetime, TakeDown};
-use abide_store::{Store, StoreEntry};
+use abide_places::place::{self, OwnedResource, Place, ResourceKind, ResourceLifetime, TakeDown};
+use abide_store::{Store, StoreEntry, TrashName};
 use abide_wire::exit_record::StopReason;
 
 use crate::error::EngineError;
@@ -86,19 +86,25 @@ pub(crate) fn take_down(store: &Store, instance: &Instance, how: TakeDown) -> Re
     Ok(place::of(store, recipe)?.take_down(instance.id, how)?)
 }
 
-/// What an engine has of an instance, and how much of it is no longer needed.
+/// What an engine has that is no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerLeftover {
     pub engine: EngineChoice,
-    pub id: InstanceId,
-    /// All of it, or what only a running one needs.
-    pub how: TakeDown,
+    pub what: LeftoverKind,
     /// What there is, by name.
     pub names: Vec<String>,
 }
 
-/// What engines have of instances that are gone, and what they have of others that only running ones need. An engine that
-/// does not answer is not looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftoverKind {
+    /// All that there is of an instance, or what only a running one needs.
+    OfInstance(InstanceId, TakeDown),
+    /// An image that no instance is made from, by its id.
+    Image(String),
+}
+
+/// What engines have of instances that are gone, what they have of others that only running ones need, and images that
+/// nothing is made from. An engine that does not answer is not looked at.
 pub fn leftovers(store: &Store) -> Result<Vec<ContainerLeftover>, EngineError> {
     let mut found = Vec::new();
     for (engine, place) in place::known(store) {
@@ -109,46 +115,71 @@ pub fn leftovers(store: &Store) -> Result<Vec<ContainerLeftover>, EngineError> {
                 continue;
             }
         };
-        let mut of: BTreeMap<InstanceId, Vec<OwnedResource>> = BTreeMap::new();
-        for resource in owned {
-            of.entry(match resource.instance {
-                Some(id) => id,
-                None => continue,
-            })
-            .or_default()
-            .push(resource);
-        }
         // Read after the engine was asked: an instance that was made meanwhile is known.
         let (entries, trashed) = (store.list()?, store.trash_names()?);
+        let mut of: BTreeMap<InstanceId, Vec<OwnedResource>> = BTreeMap::new();
+        for resource in owned {
+            if let Some(id) = resource.instance {
+                of.entry(id).or_default().push(resource);
+            } else if resource.kind == ResourceKind::Image
+                && !is_used(store, &entries, &trashed, &resource.id)
+            {
+                let (what, names) = (LeftoverKind::Image(resource.id), vec![resource.name]);
+                found.push(ContainerLeftover { engine: engine.clone(), what, names });
+            }
+        }
         for (id, resources) in of {
-            let entry = entries.iter().find(|entry| entry.id() == Some(id));
-            let how = match entry.map(StoreEntry::sound) {
-                None if trashed.iter().all(|name| name.id != id) => TakeDown::Remove,
-                None => TakeDown::Free,
-                Some(Some(instance)) if matches!(instance.status.status, Status::Restorable(_)) => {
-                    TakeDown::Free
-                }
-                // It runs, or may.
-                Some(_) => continue,
-            };
+            let Some(how) = needed_no_more(id, &entries, &trashed) else { continue };
             let goes = |resource: &&OwnedResource| {
                 how == TakeDown::Remove || resource.lifetime == ResourceLifetime::Run
             };
             let names: Vec<String> =
                 resources.iter().filter(goes).map(|resource| resource.name.clone()).collect();
             if !names.is_empty() {
-                found.push(ContainerLeftover { engine: engine.clone(), id, how, names });
+                let what = LeftoverKind::OfInstance(id, how);
+                found.push(ContainerLeftover { engine: engine.clone(), what, names });
             }
         }
     }
     Ok(found)
 }
 
+/// How much of what an engine has of the instance `id` can go; nothing of one that runs, or may.
+fn needed_no_more(id: InstanceId, entries: &[StoreEntry], trashed: &[TrashName]) -> Option<TakeDown> {
+    match entries.iter().find(|entry| entry.id() == Some(id)).map(StoreEntry::sound) {
+        None if trashed.iter().all(|name| name.id != id) => Some(TakeDown::Remove),
+        None => Some(TakeDown::Free),
+        Some(Some(instance)) if matches!(instance.status.status, Status::Restorable(_)) => {
+            Some(TakeDown::Free)
+        }
+        Some(_) => None,
+    }
+}
+
+/// Whether an instance is made from the image `id`, or may be: what starts has not written down its own yet, and what
+/// cannot be read may have one.
+fn is_used(store: &Store, entries: &[StoreEntry], trashed: &[TrashName], id: &str) -> bool {
+    let is_made_from = |instance: &Instance| {
+        let image = instance.recipe.container.as_ref().map(|recipe| &recipe.image);
+        image.is_some_and(|image| image.id == id)
+    };
+    let uses = |entry: &StoreEntry| {
+        entry.sound().is_none_or(|instance| {
+            matches!(instance.status.status, Status::Starting { .. }) || is_made_from(instance)
+        })
+    };
+    entries.iter().any(uses)
+        || trashed
+            .iter()
+            .any(|name| store.trashed_instance(name).is_none_or(|instance| is_made_from(&instance)))
+}
+
 /// Removes `left` from its engine.
 pub fn remove(store: &Store, left: &ContainerLeftover) -> Result<(), EngineError> {
-    for (engine, place) in place::known(store) {
-        if engine == left.engine {
-            place.take_down(left.id, left.how)?;
+    for (_, place) in place::known(store).into_iter().filter(|(engine, _)| *engine == left.engine) {
+        match &left.what {
+            LeftoverKind::OfInstance(id, how) => place.take_down(*id, *how)?,
+            LeftoverKind::Image(id) => place.remove_image(id)?,
         }
     }
     Ok(())

@@ -106,6 +106,10 @@ impl Place for Docker {
         self.take_down_to(instance, how)
     }
 
+    fn remove_image(&self, id: &str) -> Result<(), PlaceError> {
+        self.engine.ask_if_there(["rmi", id], engine::TO_ACT).map(drop)
+    }
+
     fn owned(&self) -> Result<Vec<OwnedResource>, PlaceError> {
         self.everything_owned()
     }
