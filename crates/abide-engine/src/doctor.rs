@@ -311,7 +311,8 @@ fn program(machine: &Machine, name: &str, args: &[&str], without: &str) -> Findi
 
 fn docker(machine: &Machine) -> Finding {
     let Some(path) = machine.find("docker") else {
-        return Finding::new("docker", Grade::Absent, "not on PATH").advise("not needed by this version");
+        return Finding::new("docker", Grade::Absent, "not on PATH")
+            .advise("needed for instances in containers only");
     };
     let asked =
         run::succeed(&mut run::command(path, ["version", "--format", "{{.Server.Version}}"]), PATIENCE);
@@ -330,7 +331,7 @@ fn docker(machine: &Machine) -> Finding {
             Grade::Absent,
             format!("the client is installed, but no engine answers ({e})"),
         )
-        .advise("not needed by this version"),
+        .advise("needed for instances in containers only"),
     }
 }
 
