@@ -24,7 +24,7 @@ pub struct Life {
 impl Life {
     pub fn new(engine: EngineKind) -> Self {
         let mut sandbox = Sandbox::new(env!("CARGO_BIN_EXE_abide"));
-        for name in ["DOCKER_HOST", "CONTAINERS_CONF"] {
+        for name in ["DOCKER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"] {
             if let Some(value) = std::env::var_os(name) {
                 sandbox.set(name, value);
             }
