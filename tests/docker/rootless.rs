@@ -24,7 +24,7 @@ exec setpriv --reuid 54321 --regid 54321 --clear-groups "$@""#;
 
 #[test]
 fn files_of_a_container_belong_to_the_person_who_runs_podman() {
-    require_containers();
+    let run = require_containers();
     if is_again() {
         return a_person_has_a_container();
     }
@@ -43,9 +43,14 @@ fn files_of_a_container_belong_to_the_person_who_runs_podman() {
     );
     let storage = sandbox.write("home/storage.conf", storage);
     sandbox.set("CONTAINERS_STORAGE_CONF", storage);
-    for name in ["CONTAINERS_CONF", "ABIDE_TEST_CONTAINERS"] {
-        std::env::var_os(name).into_iter().for_each(|value| sandbox.set(name, value));
-    }
+    // The settings of this run, but for the networks, which are root's there.
+    let settings = std::env::var_os("CONTAINERS_CONF").map(|file| std::fs::read_to_string(file).unwrap());
+    let settings = settings.as_deref().unwrap_or_default().split("[network]").next().unwrap_or_default();
+    let networks = home.join("networks");
+    let settings = format!("{settings}[network]\nnetwork_config_dir = \"{}\"\n", networks.display());
+    let settings = sandbox.write("home/containers.conf", settings);
+    sandbox.set("CONTAINERS_CONF", settings);
+    sandbox.set("ABIDE_TEST_CONTAINERS", run);
     std::fs::set_permissions(sandbox.path(""), std::fs::Permissions::from_mode(0o711)).unwrap();
     for part in ["home", "runtime", "tmp", "work"] {
         give(&sandbox.path(part));

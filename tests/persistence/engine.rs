@@ -11,6 +11,7 @@ fn the_doctor_finds_the_engine_that_runs() {
     }
     let report = sandbox.abide(["doctor", "--json"]).json();
     let docker = report["findings"].as_array().unwrap().iter().find(|f| f["subject"] == "docker").unwrap();
-    assert_eq!(docker["grade"], "ok", "{docker}");
+    // One that leaks names is found, too, with a warning.
+    assert!(["ok", "warning"].contains(&docker["grade"].as_str().unwrap()), "{docker}");
     assert!(docker["detail"].as_str().unwrap().starts_with("engine "), "{docker}");
 }

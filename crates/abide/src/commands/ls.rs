@@ -11,7 +11,7 @@ use abide_engine::reconcile::{SettledElsewhere, reconcile_beside};
 use abide_engine::running::protection::Judge;
 use abide_model::session::AstrayReason;
 use abide_model::time::human;
-use abide_model::{Choice, Doing, InstanceState, Liveness, Safe, Timestamp};
+use abide_model::{Choice, Doing, InstanceState, Liveness, Place, Safe, Timestamp};
 use abide_sys::clock;
 use abide_sys::pieces::{QUICK, in_pieces};
 use clap::CommandFactory;
@@ -136,12 +136,17 @@ fn is_empty(listing: &InstanceList) -> bool {
 
 fn table(listing: &InstanceList) -> Table {
     let now = clock::now();
-    // Most operators have one role, and then it says nothing.
+    // Most operators have one role and one place, and then they say nothing.
     let roles = listing.instances.iter().any(|row| row.role != Name::default_role().as_str());
-    let header = ["ID", "NAME", "STATUS", "SINCE", "ROLE", "SESSIONS", "SCOPE"];
-    let shown = |column: &&str| roles || *column != "ROLE";
+    let places = listing.instances.iter().any(|row| row.place != Place::Host);
+    let header = ["ID", "NAME", "STATUS", "SINCE", "ROLE", "PLACE", "SESSIONS", "SCOPE"];
+    let shown = |column: &&str| match *column {
+        "ROLE" => roles,
+        "PLACE" => places,
+        _ => true,
+    };
     let mut table = Table::new(&header.into_iter().filter(|column| shown(column)).collect::<Vec<_>>());
-    let mut add = |cells: [TableCell; 7]| {
+    let mut add = |cells: [TableCell; 8]| {
         let cells = header.into_iter().zip(cells).filter(|(column, _)| shown(column));
         table.row(cells.map(|(_, cell)| cell));
     };
@@ -156,19 +161,21 @@ fn table(listing: &InstanceList) -> Table {
             empty(),
             empty(),
             empty(),
+            empty(),
             (&damaged.reason, TableTone::Plain).into(),
         ]);
     }
     table
 }
 
-fn cells(row: &InstanceRow, now: Timestamp) -> [TableCell; 7] {
+fn cells(row: &InstanceRow, now: Timestamp) -> [TableCell; 8] {
     [
         (&row.id, TableTone::Strong).into(),
         (row.name.as_deref().unwrap_or_default(), TableTone::Plain).into(),
         (status(row), tone(row.state)).into(),
         (human(row.since.age(now)), TableTone::Faint).into(),
         (&row.role, TableTone::Plain).into(),
+        (row.place.as_str(), TableTone::Plain).into(),
         sessions(row, now),
         (row.workspace.as_ref().unwrap_or(&row.dir), TableTone::Plain).into(),
     ]
