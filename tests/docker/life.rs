@@ -255,6 +255,10 @@ fn an_engine_that_does_not_answer_changes_nothing() {
     assert!(life.sandbox.abide(["explain", &stopped]).ok().contains("?? new"));
     life.type_line(&running, "echo on > on");
     life.made(&running, "on");
+    let said = life.sandbox.abide(["load", "--detach", "sh"]).fails(1);
+    assert!(said.contains("docker version"), "{said}");
+    assert_eq!(life.sandbox.abide(["ls", "--json"]).json()["instances"].as_array().unwrap().len(), 2);
+    assert!(!life.sandbox.home().join("trash").read_dir().is_ok_and(|mut trash| trash.next().is_some()));
     for verb in [&["resume", "--detach"][..], &["eject", "--clean"]] {
         let said = life.sandbox.abide([verb, &[&stopped]].concat()).fails(1);
         assert!(said.contains("docker version"), "{verb:?} {said}");

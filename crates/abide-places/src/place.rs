@@ -174,6 +174,9 @@ pub enum ResourceKind {
 
 /// A place that holds instances. Facts only: `abide_model::ladder` decides.
 pub trait Place: Send + Sync {
+    /// Whether it can be reached at all.
+    fn answers(&self) -> Result<(), PlaceError>;
+
     /// What is there of each of `instances`, in their order: one question for all of them.
     fn look(&self, instances: &[&Instance]) -> Vec<PlaceSight>;
 

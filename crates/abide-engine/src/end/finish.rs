@@ -401,34 +401,6 @@ pub fn keep(store: &Store, seen: &Instance) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What becomes of a first start that failed and holds no work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailedStart {
-    /// It is worth coming back to.
-    Keep,
-    Remove,
-}
-
-/// Clears up after a start that failed. What holds work is kept in either case.
-pub fn start_failed(store: &Store, id: InstanceId, why: &str, without_work: FailedStart) {
-    let verdict = store.read(id).map_or(Verdict::Unknown, |instance| trees::verdict(store, &instance));
-    let cleared = store.update(id, |instance| -> Result<(), EngineError> {
-        let event = match verdict {
-            Verdict::Clean if without_work == FailedStart::Remove => {
-                StatusEvent::StarterDied { at_risk: false }
-            }
-            _ => StatusEvent::SetupFailed,
-        };
-        let _ = instance.apply(&event, &format!("the start failed: {why}"), clock::now());
-        // It left no process, which a look from another PID namespace could not see.
-        instance.started_on = None;
-        Ok(())
-    });
-    if let Err(error) = cleared.and_then(|()| finish(store, id, None).map(drop)) {
-        tracing::warn!(%id, "could not clear up after a failed start: {error}");
-    }
-}
-
 /// Removes the instance because the operator, who saw it as `seen`, or the policy wants it so.
 pub fn discard(
     store: &Store,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use abide_model::container::EngineChoice;
+use abide_model::container::{ContainerRecipe, EngineChoice};
 use abide_model::ladder::{ContainerExit, MemoryKill, PlaceSight};
 use abide_model::{Instance, InstanceId, Status};
 use abide_places::place::{self, OwnedResource, Place, ResourceKind, ResourceLifetime, TakeDown};
@@ -73,7 +73,7 @@ impl ContainerEnd {
 
 /// Refuses to begin what could not be carried out: the engine of the container must answer.
 pub(crate) fn require_answer(store: &Store, instance: &Instance) -> Result<(), EngineError> {
-    let Some(recipe) = &instance.recipe.container else { return Ok(()) };
+    let Some(recipe) = made(instance) else { return Ok(()) };
     match look(&*place::of(store, recipe)?, instance) {
         PlaceSight::Unknown(why) => Err(silent(instance.id, &why)),
         _ => Ok(()),
@@ -82,8 +82,18 @@ pub(crate) fn require_answer(store: &Store, instance: &Instance) -> Result<(), E
 
 /// Takes the container of `instance` down as far as `how` says.
 pub(crate) fn take_down(store: &Store, instance: &Instance, how: TakeDown) -> Result<(), EngineError> {
-    let Some(recipe) = &instance.recipe.container else { return Ok(()) };
+    let Some(recipe) = made(instance) else { return Ok(()) };
     Ok(place::of(store, recipe)?.take_down(instance.id, how)?)
+}
+
+/// The recipe of a container that may have been made: one without an image never was.
+fn made(instance: &Instance) -> Option<&ContainerRecipe> {
+    instance.recipe.container.as_ref().filter(|recipe| !recipe.image.id.is_empty())
+}
+
+/// Refuses to make an instance for a container whose engine does not answer.
+pub(crate) fn require_engine(store: &Store, recipe: &ContainerRecipe) -> Result<(), EngineError> {
+    Ok(place::of(store, recipe)?.answers()?)
 }
 
 /// What an engine has that is no longer needed.

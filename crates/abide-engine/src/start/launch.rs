@@ -20,7 +20,7 @@ use abide_wire::supervisor_lock::InstanceClaim;
 
 use super::{in_capsule, in_container, in_tmux};
 use crate::conversation::begin;
-use crate::end::finish::{self, FailedStart};
+use crate::end::failed_start::{self, FailedStart};
 use crate::end::trash;
 use crate::error::EngineError;
 use crate::running::{connect, processes};
@@ -168,7 +168,7 @@ fn start_claimed(ctx: &LaunchContext<'_>, instance: &Instance) -> Result<Started
                 EngineError::Setup { .. } => FailedStart::Keep,
                 _ => FailedStart::Remove,
             };
-            finish::start_failed(ctx.store, instance.id, &error.to_string(), without_work);
+            failed_start::clear_up(ctx.store, instance.id, &error.to_string(), without_work);
             trash::forget_blank(ctx.store, instance);
             Err(error)
         }

@@ -18,6 +18,7 @@ use crate::conversation::adopt::{self, Take};
 use crate::conversation::agent_environment;
 use crate::doctor::Machine;
 use crate::error::EngineError;
+use crate::running::containers;
 use crate::start::launch::{self, LaunchContext};
 use crate::start::{differences, moved};
 use crate::trees::{self, Wish};
@@ -77,9 +78,10 @@ pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, En
         Some(_) => LoadRequest { wish: wish_in_container(ctx, request)?, ..request.clone() },
         None => request.clone(),
     };
-    // What an image has shows when it is started.
-    if container.is_none() {
-        check_path(ctx, &program.decision, &argv)?;
+    match &container {
+        // What an image has shows when it is started.
+        Some(plan) => containers::require_engine(ctx.store, &plan.recipe)?,
+        None => check_path(ctx, &program.decision, &argv)?,
     }
     if let Some(name) = program.decision.agent()
         && let Some(described) = ctx.settings.agents.get(name)

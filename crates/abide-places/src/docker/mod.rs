@@ -39,6 +39,10 @@ struct Docker {
 }
 
 impl Place for Docker {
+    fn answers(&self) -> Result<(), PlaceError> {
+        self.engine.ask(["version", "--format", "{{.Server.Version}}"], engine::TO_ANSWER).map(drop)
+    }
+
     fn look(&self, instances: &[&Instance]) -> Vec<PlaceSight> {
         self.look_at(instances)
             .unwrap_or_else(|error| vec![PlaceSight::Unknown(error.to_string()); instances.len()])
