@@ -170,6 +170,8 @@ fn each_tier_brings_back_the_same_instance(engine: EngineKind) {
     life.type_line(&id, "cat ~/note a.txt who > second; ls /tmp/layer >> second 2>&1; echo . >> second");
     let second = life.made(&id, "second");
     assert!(second.starts_with("kept\none\n1 "), "home and tree are back: {second}");
+    let log = fs::read_to_string(home.with_file_name("state").join("capsule.log")).unwrap();
+    assert!(log.contains(" keeper["), "what process 1 does is logged where the host finds it: {log}");
     // The sessions' scrollback is back, too.
     let seen = life.sandbox.abide(["peek", &id, "--scrollback"]).ok();
     assert!(seen.contains("echo $PPID"), "{seen}");

@@ -54,21 +54,6 @@ pub enum Stage {
     Attach,
 }
 
-impl Stage {
-    /// The word for it in events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Resolve => "resolve",
-            Self::Build => "build",
-            Self::Network => "network",
-            Self::Sidecar => "sidecar",
-            Self::Container => "container",
-            Self::Sessions => "sessions",
-            Self::Attach => "attach",
-        }
-    }
-}
-
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -242,7 +227,7 @@ fn engines(store: &Store) -> Vec<EngineChoice> {
     known.unwrap_or_default().into_iter().map(|(kind, context)| EngineChoice { kind, context }).collect()
 }
 
-/// Writes down that this home has containers on the engine of `recipe`: before the first is made there, so that none is
+/// Writes down that this home has containers on the engine of `recipe`: before anything is made there, so that nothing is
 /// forgotten.
 pub fn remember(store: &Store, recipe: &ContainerRecipe) -> io::Result<()> {
     let mut all = engines(store);

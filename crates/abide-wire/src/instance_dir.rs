@@ -104,6 +104,11 @@ impl InstanceDir {
         self.0.join("state/exit.reserve")
     }
 
+    /// Where the processes of abide in a container log, which cannot see abide's own log.
+    pub fn container_log(&self) -> PathBuf {
+        self.0.join("state/capsule.log")
+    }
+
     /// Where the keeper's standard error goes.
     pub fn keeper_log(&self) -> PathBuf {
         self.0.join("state/keeper.log")

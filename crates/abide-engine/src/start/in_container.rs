@@ -42,6 +42,7 @@ pub(super) fn launch(
 ) -> Result<(), EngineError> {
     let told = |event: StageEvent| (ctx.stages)(&event);
     let place = place::of(ctx.store, recipe)?;
+    place::remember(ctx.store, recipe)?;
     let Decided { decision: tier, reason } = chosen(&*place, instance, recipe)?;
     let instance = &with_image(ctx, instance, recipe, &*place, tier, &told)?;
     let recipe = instance.recipe.container.as_ref().unwrap_or(recipe);
@@ -55,7 +56,6 @@ pub(super) fn launch(
         place.seed_home(&recipe.image, &home)?;
     }
     let program = programs::install_current(ctx.store, &ctx.exe)?;
-    place::remember(ctx.store, recipe)?;
     session_traces::observe(&instance_dir);
     let wanted = BringUp {
         instance,

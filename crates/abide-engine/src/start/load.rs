@@ -104,6 +104,8 @@ pub fn load(ctx: &LaunchContext<'_>, request: &LoadRequest) -> Result<Loaded, En
         let mut instance = instance(ctx, id, request, &program.decision, argv);
         if let Some(plan) = container {
             in_container(&mut instance.recipe, plan);
+            // The plan may have brought a set-up command.
+            instance.prepared = trees::is_ready_at_once(&instance);
         }
         instance.sessions.iter_mut().for_each(|session| session.conversation = adopted.clone());
         instance

@@ -44,7 +44,7 @@ pub enum CloneObjects {
     /// As hard links where possible: as fast as sharing, and as small.
     #[default]
     Linked,
-    /// As copies: whoever can write to the clone must not be able to change the files of its source.
+    /// As copies: a process that can write to the clone must not be able to change the files of its source.
     Copied,
 }
 

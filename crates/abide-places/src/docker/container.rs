@@ -7,6 +7,7 @@ use abide_model::container::{ContainerRecipe, Network};
 use abide_model::ladder::Tier;
 use abide_model::liveness::SupervisorLock;
 use abide_model::name::Belonging;
+use abide_model::vars;
 use abide_wire::instance_dir::InstanceDir;
 use abide_wire::supervisor_lock::{remove_stale_socket, supervisor_lock};
 
@@ -164,6 +165,9 @@ pub(super) fn create_args(
     }
     push(&["--user", &format!("{}:{}", recipe.uid, recipe.gid), "--workdir", "/"]);
     push(&["--env", &format!("HOME={}", wanted.home.display())]);
+    // It cannot see abide's own log.
+    let log = InstanceDir::new(wanted.dir).container_log();
+    push(&["--env", &format!("{}={}", vars::ABIDE_LOG_FILE, log.display())]);
     push(&["--pull", "never", "--restart", "no", "--no-healthcheck", "--stop-signal", "SIGTERM"]);
     push(&["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]);
     push(&engine.log_flags());

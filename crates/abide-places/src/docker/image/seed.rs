@@ -25,7 +25,7 @@ impl Docker {
         create.extend(labels::of_owner(&self.owner));
         create.extend([image.id.clone(), "/bin/sh".to_owned()]);
         let container = self.engine.ask(create, TO_ACT)?.text();
-        // Nobody may take half a home for a whole one.
+        // Half a home must not be taken for a whole one.
         let staged = dest.with_extension("seed");
         let copied = self.copy_home(&container, home, &staged);
         let removed = self.engine.ask_if_there(["rm", "--force", "--volumes", &container], TO_ACT);
